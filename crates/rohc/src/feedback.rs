@@ -139,6 +139,14 @@ impl core::error::Error for FeedbackError {}
 pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 * 2 + 2 + 3 + 3 * 2;
 
 impl Feedback {
+    /// Number of packets that were sent after the acknowledged one, of which `newest` is the SN or MSN of the last; `None` without an
+    /// SN. "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs" (RFC 3095, section
+    /// 5.7.6.3).
+    pub(crate) fn newer(&self, newest: u32) -> Option<u32> {
+        let bits = self.sn_bits.min(16);
+        (bits > 0).then(|| newest.wrapping_sub(self.sn) & ((1 << bits) - 1))
+    }
+
     /// Creates an acknowledgment of `cid` without SN, mode and options.
     pub fn new(cid: Cid, ack: AckType) -> Self {
         Self {

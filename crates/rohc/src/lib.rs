@@ -67,6 +67,7 @@ mod endpoint;
 pub mod exchange;
 pub mod feedback;
 mod field;
+mod flow;
 mod framing;
 pub mod mode;
 mod pace;

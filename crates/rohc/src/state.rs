@@ -1,4 +1,5 @@
-//! States of compressor and decompressor, and the events that change them. RFC 3095, section 4.3.
+//! States of compressor and decompressor, and the events that change those of the decompressor. RFC 3095, section 4.3. The events of the
+//! compressor: `flow::establish`.
 
 /// Declares transitions: a method per event, and the whole table for a test.
 macro_rules! transitions {
@@ -21,10 +22,9 @@ macro_rules! transitions {
 }
 
 /// State of a context at the compressor. RFC 3095, section 4.3.1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompressorState {
     /// Initialization and Refresh: only IR packets.
-    #[default]
     Ir,
     /// First Order: the dynamic part is being (re)established; no packet of type 0 or 1.
     Fo,
@@ -52,18 +52,6 @@ impl DecompressorState {
             Self::Fc => "FC",
         }
     }
-}
-
-transitions! {
-    CompressorState:
-    /// Enough IR packets were sent, or one was acknowledged. They carried the dynamic part, too.
-    on_static_confidence(Ir => So);
-    /// Enough packets with the dynamic part were sent, or one was acknowledged.
-    on_dynamic_confidence(Fo => So);
-    /// A refresh of the dynamic part is due, or a NACK arrived.
-    on_nack(So => Fo);
-    /// A refresh of everything is due, the static part changed, or a STATIC-NACK arrived.
-    on_static_nack(Fo | So => Ir);
 }
 
 /// State of a context at the decompressor. RFC 3095, sections 4.3.2 and 5.3.2.
@@ -111,18 +99,6 @@ mod tests {
             table.push('\n');
         }
         table
-    }
-
-    #[test]
-    fn the_compressor_moves_like_the_figure_of_section_5_3_1() {
-        use CompressorState::{Fo, Ir, So};
-        assert_eq!(
-            table(&[Ir, Fo, So], CompressorState::EVENTS),
-            "on_static_confidence: Ir>So Fo>Fo So>So\n\
-             on_dynamic_confidence: Ir>Ir Fo>So So>So\n\
-             on_nack: Ir>Ir Fo>Fo So>Fo\n\
-             on_static_nack: Ir>Ir Fo>Ir So>Ir\n"
-        );
     }
 
     #[test]

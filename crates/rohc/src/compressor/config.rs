@@ -81,6 +81,12 @@ impl CompressorConfig {
         }
     }
 
+    /// The refreshes of U-mode, or of a channel with feedback.
+    #[inline]
+    pub(crate) fn policy(&self, is_two_way: bool) -> &Refresh {
+        if is_two_way { &self.refresh_two_way } else { &self.refresh }
+    }
+
     /// Sets the refreshes of every mode. A policy that is requested explicitly also applies to O-mode and R-mode, whose default
     /// is none.
     pub fn with_refresh(self, refresh: Refresh) -> Self {

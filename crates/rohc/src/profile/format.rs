@@ -64,6 +64,16 @@ impl Format {
         matches!(self, Self::Ir | Self::IrDyn | Self::IrCr)
     }
 
+    /// True if the format carries the static part of a context.
+    pub(crate) const fn carries_static(self) -> bool {
+        matches!(self, Self::Ir | Self::IrCr)
+    }
+
+    /// True if the format carries the whole dynamic part of a context.
+    pub(crate) const fn carries_dynamic(self) -> bool {
+        self.is_initialization() || matches!(self, Self::CoRepair)
+    }
+
     /// True if the format updates the context: all except those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
     pub(crate) const fn updates(self) -> bool {
         !(matches!(self, Self::R0) || self.is_between(Self::R1, Self::R1IdExt3))

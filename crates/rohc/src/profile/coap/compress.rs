@@ -20,11 +20,12 @@ use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
+use crate::flow::establish::Establishment;
 use crate::framing::CidFrame;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
-use crate::refresh::{Refresh, RefreshTimer};
+use crate::refresh::Due;
 
 /// Largest step of the MSN to follow the Message ID. After a larger step the Message ID gets a new anchor.
 const REACH: i16 = 200;
@@ -52,15 +53,12 @@ pub(crate) struct CoapSenderContext {
     pub(super) shared: CoapState,
     /// Names of the flow and of its other direction.
     pub(super) names: [u32; 2],
-    /// The decompressor has sent feedback.
-    pub(super) two_way: bool,
+    pub(super) establishment: Establishment,
     /// The decompressor has reported few losses.
     pub(super) clean: bool,
     /// Number of reports to wait for after a NACK, and after the next one.
     pub(super) distrust: u8,
     pub(super) next_distrust: u8,
-    /// The IR packets that are due are a refresh of an established context.
-    pub(super) refreshing: bool,
     /// Templates that were established before a refresh and have to be defined again because of it, a bit each.
     pub(super) again: u16,
     /// The decompressor has the information that `pt_0` is in use.
@@ -81,7 +79,6 @@ pub(crate) struct CoapSenderContext {
     counts_own: bool,
     /// One bit per packet, the newest lowest: the template was another one than that of the packet before.
     pub(super) switches: u32,
-    pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
 }
 
@@ -126,28 +123,25 @@ impl CoapSenderContext {
         shared.settle();
         // The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
-        let ir = config.refresh.ir_packets(config.repetitions);
         let mut context = Self {
             names: shared.path.names(),
             shared,
-            two_way: false,
+            establishment: Establishment::new(now, config.refresh.ir_packets(config.repetitions)),
             clean: false,
             distrust: 0,
             next_distrust: DISTRUST.0,
-            refreshing: false,
             again: 0,
             knows_pt_0: false,
             opened: false,
             abandoned: false,
             base: None,
-            left: Left { ir, ..Left::default() },
+            left: Left::default(),
             since: u32::from(message.message_id),
             msns: Window::new(),
             ip_id: IpIdWatcher::default(),
             last_message_id: message.message_id,
             counts_own: false,
             switches: 0,
-            timer: RefreshTimer::start(now),
             caution: Caution::default(),
         };
         if !context.shared.path.v6 {
@@ -165,7 +159,7 @@ impl CoapSenderContext {
     /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, repetitions: u8, templates: &mut Templates<'_>) {
-        self.left.ir = self.left.ir.max(repetitions);
+        self.establishment.require_ir(repetitions);
         self.base = None;
         self.since = self.shared.msn.wrapping_add(1);
         self.define_again(repetitions, templates);
@@ -203,7 +197,10 @@ impl CoapSenderContext {
         memory: &mut CoapSenderMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        self.note_refresh(now, config, memory.templates);
+        let policy = config.policy(self.establishment.is_two_way());
+        if self.establishment.begin_packet(now, policy) == Due::Everything {
+            self.refresh_templates(memory.templates);
+        }
         self.note_path(message, config);
         let mut trial = Trial::new(self.shared.current);
         self.choose(message, &mut trial, config, memory)?;
@@ -243,18 +240,13 @@ impl CoapSenderContext {
         let refresh = !is_quiet && self.note_sent(x, format, config, memory.templates);
         let compressed =
             Compressed { cid, profile: ProfileId::Coap, format, header_in, header_out: end, len, refresh };
-        self.timer.sent(now, &compressed, initializes, self.policy(config));
+        self.establishment.sent(now, &compressed, initializes, policy);
         Ok(compressed)
-    }
-
-    /// Refresh policy of the mode.
-    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.two_way { &config.refresh_two_way } else { &config.refresh }
     }
 
     /// True if every packet carries all fields anyway, so that changes of templates cost nothing.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.left.ir > 0
+        self.establishment.is_ir()
     }
 
     /// True if no packet was sent yet.
@@ -390,7 +382,7 @@ impl CoapSenderContext {
     #[inline]
     fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
-        is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
+        is_known && self.establishment.is_established() && self.left.is_nothing() && x.carries.is_nothing()
     }
 
     /// Writes the smallest format that has all fields.
@@ -410,7 +402,7 @@ impl CoapSenderContext {
         let shared = &self.shared;
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
-        let initializes = !is_quiet && self.left.ir > 0;
+        let initializes = !is_quiet && self.establishment.is_ir();
         let format = if initializes {
             self.write_ir(writer, x, template, headers, bases)?
         } else {
@@ -508,7 +500,7 @@ impl CoapSenderContext {
     ) -> Least {
         let left = &self.left;
         if !is_quiet {
-            if left.repair > 0 {
+            if !self.establishment.is_established() {
                 return Least::CoRepair;
             }
             if left.control > 0 || left.ip > 0 || template.left > 0 {

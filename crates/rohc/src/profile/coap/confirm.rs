@@ -20,22 +20,17 @@ impl CoapSenderContext {
     /// Returns state, presence of feedback, and the MSN of the newest packet, for monitoring. The state is FO while
     /// packets carry all fields that can change.
     pub(crate) fn summary(&self) -> (&'static str, bool, u32) {
-        let state = match self.left {
-            Left { ir: 1.., .. } => "IR",
-            Left { repair: 1.., .. } => "FO",
-            _ => "SO",
-        };
-        (state, self.two_way, self.shared.msn)
+        (self.establishment.state().name(), self.establishment.is_two_way(), self.shared.msn)
     }
 
     /// True if the decompressor has reported that nearly every packet arrives.
     pub(super) fn is_clean(&self) -> bool {
-        self.two_way && self.clean && self.distrust == 0
+        self.establishment.is_two_way() && self.clean && self.distrust == 0
     }
 
     /// True if nothing indicates that packets are lost.
     pub(super) fn is_trusted(&self) -> bool {
-        self.two_way && self.distrust == 0
+        self.establishment.is_two_way() && self.distrust == 0
     }
 
     /// Handles ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
@@ -46,13 +41,8 @@ impl CoapSenderContext {
         repetitions: u8,
         templates: &mut Templates<'_>,
     ) {
-        // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
-        if !self.two_way && !feedback.protected {
+        if !self.establishment.admits(now, feedback) {
             return;
-        }
-        if !self.two_way {
-            self.two_way = true;
-            self.timer.restart(now);
         }
         if let Some(lost) = feedback.loss {
             self.clean = lost <= CLEAN;
@@ -63,16 +53,14 @@ impl CoapSenderContext {
             AckType::Nack => {
                 self.distrust = self.next_distrust;
                 self.next_distrust = self.next_distrust.saturating_mul(2).min(DISTRUST.1);
-                self.left.repair = repetitions;
+                self.establishment.repair(feedback, true, repetitions);
                 self.since = self.shared.msn.wrapping_add(1);
-                self.refreshing = true;
                 self.define_again(1, templates);
             }
             AckType::StaticNack => {
                 self.clean = false;
-                self.left.ir = repetitions;
+                self.establishment.repair(feedback, false, repetitions);
                 self.opened = false;
-                self.refreshing = false;
                 self.since = self.shared.msn.wrapping_add(1);
                 self.base = None;
                 self.define_again(repetitions, templates);
@@ -81,17 +69,11 @@ impl CoapSenderContext {
     }
 
     fn acknowledge(&mut self, feedback: &Feedback, templates: &mut Templates<'_>) {
-        let bits = feedback.sn_bits.min(16);
-        if bits == 0 {
-            return;
-        }
-        // The newest MSN with these bits that was sent.
-        let mask = (1_u32 << bits) - 1;
-        let back = self.shared.msn.wrapping_sub(feedback.sn) & mask;
-        let acked = self.shared.msn.wrapping_sub(back);
+        let Some(newer) = feedback.newer(self.shared.msn) else { return };
+        let acked = self.shared.msn.wrapping_sub(newer);
         if acked.wrapping_sub(self.since) as i32 >= 0 {
+            self.establishment.acknowledge();
             self.left = Left::default();
-            self.refreshing = false;
             self.knows_pt_0 = true;
             for number in self.shared.numbers() {
                 // A template is established if a packet that used it is acknowledged.

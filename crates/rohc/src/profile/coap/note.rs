@@ -1,8 +1,6 @@
 //! Changes that a packet makes in its context: how often each has to be sent, and the count after a packet was sent. Section 9 of
 //! `docs/coap-profile.md`.
 
-use thinair_wire::time::Instant;
-
 use super::HeaderFields;
 use super::compress::CoapSenderContext;
 use super::header;
@@ -11,7 +9,6 @@ use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates, T
 use crate::channel::Integrity;
 use crate::compressor::{CompressorConfig, FormatPolicy};
 use crate::profile::Format;
-use crate::refresh::Due;
 
 /// Numbers of template changes in the last 32 packets from which on every short format carries its template, and up to which that
 /// ends.
@@ -20,10 +17,6 @@ const SWITCHING: (u32, u32) = (6, 1);
 /// Packets left that must repeat a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
-    /// All fields: IR or IR-CR.
-    pub(super) ir: u8,
-    /// All fields that can change: `co_repair`.
-    pub(super) repair: u8,
     /// The dynamic part of the IP header.
     pub(super) ip: u8,
     /// The control fields.
@@ -41,44 +34,22 @@ pub(super) struct Left {
 impl Left {
     #[inline]
     pub(super) fn is_nothing(&self) -> bool {
-        let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
-        // One word and the rest.
-        u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
+        let Self { ip, control, own, echoed, request, ip_id, switch } = *self;
+        u64::from_ne_bytes([ip, control, own, echoed, request, ip_id, switch, 0]) == 0
     }
 }
 
 impl CoapSenderContext {
-    /// Starts the refresh that is due by count or by clock, if there is one.
-    #[inline]
-    pub(super) fn note_refresh(
-        &mut self,
-        now: Instant,
-        config: &CompressorConfig,
-        templates: &mut Templates<'_>,
-    ) {
-        let policy = self.policy(config);
-        match self.timer.tick(now, policy) {
-            Due::Nothing => {}
-            Due::Everything => {
-                if self.left.ir == 0 {
-                    self.left.ir = policy.ir_packets(1);
-                    self.refreshing = true;
-                    self.base = None;
-                    for number in self.shared.numbers() {
-                        let template = self.shared.template(number, templates);
-                        let is_known = template.is_some_and(|template| template.left == 0);
-                        self.again |= u16::from(is_known) << (number & 0xF);
-                    }
-                    self.define_again(1, templates);
-                }
-            }
-            Due::Dynamic => {
-                if self.left.ir == 0 {
-                    self.left.repair = self.left.repair.max(1);
-                    self.refreshing = true;
-                }
-            }
+    /// Requires that the templates are defined again at a refresh.
+    #[cold]
+    pub(super) fn refresh_templates(&mut self, templates: &mut Templates<'_>) {
+        self.base = None;
+        for number in self.shared.numbers() {
+            let template = self.shared.template(number, templates);
+            let is_known = template.is_some_and(|template| template.left == 0);
+            self.again |= u16::from(is_known) << (number & 0xF);
         }
+        self.define_again(1, templates);
     }
 
     /// Requires that every template is defined again at its next use.
@@ -166,7 +137,7 @@ impl CoapSenderContext {
     /// Records that a change has to be sent from the next packet on.
     pub(super) fn changed(&mut self) {
         self.since = self.shared.msn.wrapping_add(1);
-        self.timer.changed();
+        self.establishment.changed();
         if self.msns.newest().is_some() {
             self.base = None;
         }
@@ -236,9 +207,9 @@ impl CoapSenderContext {
         templates: &mut Templates<'_>,
     ) -> bool {
         let initializes = format.is_initialization();
-        let whole = initializes || format == Format::CoRepair;
+        let whole = format.carries_dynamic();
         let again = if whole || x.has_definition { 1 << (x.template & 0xF) } else { 0 };
-        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
+        let refresh = self.establishment.is_refresh() && matches!(format, Format::Ir | Format::CoRepair)
             || self.again & again != 0 && !initializes;
         self.again &= !again;
         self.opened |= initializes;
@@ -254,8 +225,6 @@ impl CoapSenderContext {
         }
         let left = &mut self.left;
         let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        count_down(&mut left.ir, initializes);
-        count_down(&mut left.repair, whole);
         count_down(&mut left.ip, x.has_ip || whole);
         count_down(&mut left.control, x.has_control || whole);
         let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
@@ -263,7 +232,7 @@ impl CoapSenderContext {
         count_down(&mut left.request, x.carries.request && x.names_request);
         count_down(&mut left.ip_id, x.carries.ip_id);
         count_down(&mut left.switch, true);
-        self.refreshing &= left.ir > 0 || left.repair > 0;
+        self.establishment.count(format);
         if let Some(template) = self.shared.template_mut(x.template, templates) {
             count_down(&mut template.left, x.has_definition || whole);
             count_down(&mut template.anchors_left, x.carries.token || x.carries.numbers);

@@ -19,7 +19,7 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::mode::CompressorMode;
 use super::note::Noted;
 use super::own::{RtpContext, UpperContext};
-use super::pending::{PendingChange, PendingIp};
+use super::pending::PendingIp;
 use super::table::{ItemTable, Pool};
 use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
@@ -30,14 +30,11 @@ use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
+use crate::flow::establish::Establishment;
 use crate::framing::CidFrame;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::RefreshTimer;
 use crate::state::CompressorState;
-
-/// Special value of `dynamic`: a refresh, without a number of packets.
-pub(super) const REFRESH: u8 = u8::MAX;
 
 /// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
 pub(super) const CSRC_STATE: usize = 1;
@@ -61,12 +58,9 @@ impl CrcStatic {
 pub(crate) struct Rfc3095SenderContext {
     pub(crate) profile: ProfileId,
     pub(crate) mode: CompressorMode,
-    pub(super) state: CompressorState,
-    /// Packets left to be sent in the state.
-    pub(super) in_state: PendingChange,
-    /// Packets left that must carry the full dynamic part, including those in IR state; [`REFRESH`] if the state was entered to
-    /// refresh, not to establish.
-    pub(super) dynamic: u8,
+    pub(super) establishment: Establishment,
+    /// The SN from which on an acknowledgment ends the state, or confirms the mode.
+    pub(super) state_since: u16,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
@@ -89,7 +83,6 @@ pub(crate) struct Rfc3095SenderContext {
     pub(super) established: bool,
     pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: ItemTable,
-    pub(super) timer: RefreshTimer,
     pub(super) initialization: Initialization,
     pub(super) caution: Caution,
 }
@@ -115,9 +108,8 @@ impl Rfc3095SenderContext {
         let mut context = Self {
             profile: plan.profile,
             mode: CompressorMode::default(),
-            state: CompressorState::Ir,
-            in_state: PendingChange::default(),
-            dynamic: 0,
+            establishment: Establishment::new(now, 1),
+            state_since: sn as u16,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
             udp: udp_fields(plan),
@@ -134,7 +126,6 @@ impl Rfc3095SenderContext {
             established: false,
             lists: [ListState::default(); BASE_IPS],
             table: ItemTable::default(),
-            timer: RefreshTimer::start(now),
             initialization: Initialization::CONFIRMED,
             caution: Caution::default(),
         };
@@ -171,13 +162,14 @@ impl Rfc3095SenderContext {
             }
         }
         self.lists.iter_mut().for_each(|list| list.start(gen_id));
-        self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
+        self.state_since = self.next_sn() as u16;
+        self.establishment.require_ir(self.ir_packets(config));
     }
 
     /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
-        self.enter_ir(self.next_sn(), self.ir_packets(config), false);
+        self.require_ir(self.next_sn(), self.ir_packets(config));
     }
 
     /// Sets the group of the next packet.
@@ -265,11 +257,10 @@ impl Rfc3095SenderContext {
         let layout = layout(plan);
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         if self.may_need_sum(now, &x) && !layout.has_right_sum(header, plan.payload()) {
-            self.enter_fo(u32::from(since), config.repetitions, false);
+            self.require_dynamic(u32::from(since), config.repetitions);
         }
         // The first packets of a flow have no CRC over these octets, and there may be only one.
-        let is_unused =
-            self.state == CompressorState::Ir && is_static_same && self.crc_static.known().is_none();
+        let is_unused = self.establishment.is_ir() && is_static_same && self.crc_static.known().is_none();
         let crc_static = if is_unused {
             CrcStatic::UNKNOWN
         } else {
@@ -278,7 +269,7 @@ impl Rfc3095SenderContext {
 
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
-        let was_refreshing = self.dynamic == REFRESH;
+        let is_refresh = self.establishment.is_refresh();
         let format = self.write(now, &mut writer, &mut x, plan, &noted, config, pool)?;
         if format.updates() && !format.is_initialization() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
@@ -308,9 +299,10 @@ impl Rfc3095SenderContext {
             header_in: layout.len,
             header_out: end,
             len,
-            refresh: was_refreshing && format.is_initialization(),
+            refresh: is_refresh && format.carries_dynamic(),
         };
-        self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
+        let policy = config.policy(self.is_confirmed());
+        self.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
     }
 
@@ -327,7 +319,7 @@ impl Rfc3095SenderContext {
         pool: &mut Pool<'_>,
     ) -> Result<Format, Refused> {
         let assurance = Assurance::of(self.mode, config.repetitions);
-        let format = match self.state {
+        let format = match self.establishment.state() {
             CompressorState::So => {
                 if noted.has_lists {
                     self.fill_lists(x, plan, Scope::Changes, assurance, pool);
@@ -336,7 +328,7 @@ impl Rfc3095SenderContext {
                 if let Some(format) = self.write_compressed(writer, x, plan, needed, config.reliable_crc) {
                     return Ok(format);
                 }
-                self.enter_fo(u32::from(noted.since), config.repetitions, false);
+                self.require_dynamic(u32::from(noted.since), config.repetitions);
                 Format::IrDyn
             }
             CompressorState::Fo => Format::IrDyn,
@@ -454,7 +446,7 @@ impl Rfc3095SenderContext {
         if !self.established {
             let is_due = self.pending.iter().any(PendingIp::is_due);
             self.established =
-                self.state == CompressorState::So && !(has_lists || is_due) && self.strong == 0 && !secure;
+                self.establishment.is_established() && !(has_lists || is_due) && self.strong == 0 && !secure;
         }
     }
 

@@ -83,7 +83,7 @@ impl Rfc3095SenderContext {
     ) {
         let repetitions = config.repetitions;
         let next = u32::from(self.since(self.next_sn()));
-        let sn = self.sn_of(feedback);
+        let sn = feedback.newer(self.sn).map(|newer| (self.sn as u16).wrapping_sub(newer as u16));
         match feedback.ack {
             AckType::Ack => {
                 if let Some(sn) = sn {
@@ -91,28 +91,15 @@ impl Rfc3095SenderContext {
                 }
             }
             AckType::Nack if !self.mode.is_secure() && self.caution.repeat_at_once() => {}
-            AckType::Nack if self.initialization.is_acknowledged() => {
-                self.caution.refused();
-                self.enter_fo(next, repetitions, true);
-            }
             AckType::Nack | AckType::StaticNack => {
                 self.caution.refused();
-                self.enter_ir(next, repetitions, true);
-                // No list is established any longer: RFC 3095, section 5.8.2.1 a).
-                for list in &mut self.lists {
-                    list.forget_reference();
+                if self.repair(feedback, next, repetitions) {
+                    // No list is established any longer: RFC 3095, section 5.8.2.1 a).
+                    self.lists.iter_mut().for_each(|list| list.forget_reference());
                 }
             }
         }
         self.note_mode(now, feedback, sn, config);
-    }
-
-    /// "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs."
-    fn sn_of(&self, feedback: &Feedback) -> Option<u16> {
-        let bits = feedback.sn_bits.min(16);
-        let mask = ((1_u32 << bits) - 1) as u16;
-        let back = (self.sn as u16).wrapping_sub(feedback.sn as u16) & mask;
-        (bits > 0).then(|| (self.sn as u16).wrapping_sub(back))
     }
 
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
@@ -135,11 +122,8 @@ impl Rfc3095SenderContext {
         if let (Some(rtp), Some(newer)) = (self.own.rtp_mut(), newer) {
             rtp.timestamps.acknowledge(sn, newer, width);
         }
-        self.in_state.acknowledge(sn);
-        if !self.in_state.is_due() {
-            // The acknowledged packet also carried the dynamic part.
-            self.dynamic = 0;
-            self.leave_state();
+        if !sn.is_before(self.state_since) {
+            self.establishment.acknowledge();
         }
         // An acknowledged packet has carried all changes, if it is not older than the newest one.
         if !sn.is_before(self.pending_since) {

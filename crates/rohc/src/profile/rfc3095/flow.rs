@@ -74,7 +74,7 @@ impl SenderContext for Rfc3095SenderContext {
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let (profile, state) = (self.profile, self.state.name());
+        let (profile, state) = (self.profile, self.establishment.state().name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
     }
 }

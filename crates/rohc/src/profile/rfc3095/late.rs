@@ -116,7 +116,7 @@ impl Rfc3095SenderContext {
         let step = ahead(self.profile, sn, self.sn);
         if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
             self.sns = SequenceRange::new();
-            self.enter_fo(sn, repetitions, false);
+            self.require_dynamic(sn, repetitions);
         } else if step < -LATE {
             // The decompressor is in doubt (`doubt`), and a wrong reference fits CRC-3 once in eight times.
             self.strong = self.strong.max(repetitions.saturating_mul(2));

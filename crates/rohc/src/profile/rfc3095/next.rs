@@ -157,7 +157,7 @@ impl Rfc3095SenderContext {
         // Behind any pause the decompressor may need the checksum of RTP, which is not verified here.
         let may_need_sum = has_rtp(self.profile) && self.caution.is_behind_any_pause(now);
         let is_quiet = self.caution.is_quiet(waited) && !may_need_sum;
-        if !may_be || !self.timer.is_quiet(now) || self.mode.is_pending() || !is_quiet {
+        if !may_be || !self.establishment.is_quiet(now) || self.mode.is_pending() || !is_quiet {
             return None;
         }
         let header = packet.get(..len)?;
@@ -203,7 +203,7 @@ impl Rfc3095SenderContext {
                 self.offsets[i].push(kept.counted_id().wrapping_sub(low), width);
             }
         }
-        self.timer.count(sent);
+        self.establishment.count_quiet(sent);
         Some(Compressed {
             cid,
             profile: self.profile,

@@ -49,7 +49,7 @@ impl Rfc3095SenderContext {
         }
         if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
             // Context(UDP Checksum) is updated only by IR or IR-DYN (RFC 3095, section 5.7).
-            self.enter_fo(x.sn, repetitions, false);
+            self.require_dynamic(x.sn, repetitions);
         }
         self.note_sn(x.sn, repetitions);
         let since = self.since(x.sn);
@@ -142,7 +142,7 @@ impl Rfc3095SenderContext {
         }
         if !is_sid_same {
             // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
-            self.enter_fo(sn, repetitions, false);
+            self.require_dynamic(sn, repetitions);
         }
         is_static_same
     }
@@ -198,7 +198,7 @@ impl Rfc3095SenderContext {
             let place = self.table.find(pool, i, 0);
             if place.is_none_or(|place| table::stored(pool, place) != item) {
                 self.table.put(pool, i, 0, &item).map_err(|_| Refused::ByThisPacket)?;
-                self.enter_ir(x.sn, repetitions, false);
+                self.require_ir(x.sn, repetitions);
             }
         }
         Ok(())

@@ -15,11 +15,6 @@ impl PendingChange {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
-    /// Requires that `repetitions` more packets carry it.
-    pub(super) fn repeat(&mut self, repetitions: u8) {
-        self.left = repetitions;
-    }
-
     /// Sets the first SN of a change that is not counted.
     pub(super) fn mark(&mut self, sn: u16) {
         self.since = sn.to_be_bytes();

@@ -77,7 +77,7 @@ impl compress::Rfc3095SenderContext {
         let before = self.mode;
         let acknowledges = feedback.ack == AckType::Ack
             && before.is_announced()
-            && sn.is_some_and(|sn| !sn.is_before(self.in_state.since()));
+            && sn.is_some_and(|sn| !sn.is_before(self.state_since));
         if acknowledges {
             self.mode.on_acknowledged(mode, answer);
         } else {
@@ -88,7 +88,7 @@ impl compress::Rfc3095SenderContext {
         }
         self.established = false;
         if self.mode.mode() != before.mode() {
-            self.timer.restart(now);
+            self.establishment.restart_refresh(now);
         }
         // Lists have gen_ids in U- and O-mode, and SNs in R-mode.
         self.lists.iter_mut().for_each(|list| list.forget_reference());
@@ -168,7 +168,7 @@ impl compress::Rfc3095SenderContext {
         let Some((_, newest)) = self.sns.bounds() else { return };
         if (ANEW..1 << 15).contains(&newest.since(sn as u16)) {
             self.start_anew(sn as u16, repetitions);
-            self.enter_fo(sn, repetitions, false);
+            self.require_dynamic(sn, repetitions);
         }
     }
 
@@ -176,7 +176,7 @@ impl compress::Rfc3095SenderContext {
     pub(super) fn add_references(&mut self, x: &Rfc3095Fields<'_>, config: &CompressorConfig) {
         let sn = x.sn as u16;
         let is_old = self.sns.bounds().is_some_and(|(oldest, _)| sn.since(oldest) >= TOO_OLD);
-        if is_old && self.in_state.is_due() {
+        if is_old && !self.establishment.is_established() {
             // Every packet carries everything, and was not acknowledged for so long that SNs would soon be ambiguous.
             self.start_anew(sn, config.repetitions);
         }
@@ -194,7 +194,7 @@ impl compress::Rfc3095SenderContext {
     /// Sends everything from `sn` on until it is acknowledged; then nothing older is a reference.
     pub(super) fn start_anew(&mut self, sn: u16, repetitions: u8) {
         self.forget_references(sn);
-        self.in_state.start(sn, repetitions);
+        self.state_since = sn;
         self.pending_since = sn;
         self.lists.iter_mut().for_each(|list| list.repeat(sn, repetitions));
     }
@@ -224,7 +224,7 @@ impl compress::Rfc3095SenderContext {
     /// Records a packet that was sent, with or without the mode.
     pub(super) fn note_mode_sent(&mut self, since: u16, format: Format) {
         if self.mode.is_pending() && self.mode.on_sent(has_mode(format)) {
-            self.in_state.mark(since);
+            self.state_since = since;
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::{REFRESH, Rfc3095SenderContext};
+use super::compress::Rfc3095SenderContext;
 use crate::compressor::CompressorConfig;
+use crate::feedback::Feedback;
 use crate::profile::Format;
-use crate::refresh::{Due, Refresh};
-use crate::state::CompressorState;
+use crate::refresh::Due;
 
 impl Rfc3095SenderContext {
     /// Number of IR packets that establish a context.
@@ -15,64 +15,64 @@ impl Rfc3095SenderContext {
         if self.mode.is_unidirectional() { config.refresh.ir_packets(repetitions) } else { repetitions }
     }
 
-    /// Refresh policy of the mode; that of U-mode until an IR packet is acknowledged.
-    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        let is_confirmed = self.initialization.is_acknowledged() && !self.mode.is_unidirectional();
-        if is_confirmed { &config.refresh_two_way } else { &config.refresh }
+    /// True if an IR packet was acknowledged in O-mode or R-mode.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.initialization.is_acknowledged() && !self.mode.is_unidirectional()
     }
 
     /// Starts the refresh that is due by count or by clock, if there is one.
     pub(super) fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
         if self.pending_since == sn as u16 {
-            self.timer.changed();
+            self.establishment.changed();
         }
-        let policy = self.policy(config);
-        match self.timer.tick(now, policy) {
-            // Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
-            Due::Everything if self.state != CompressorState::Ir => {
-                self.enter_ir(sn, policy.ir_packets(1), true)
-            }
-            Due::Dynamic if self.state == CompressorState::So => self.enter_fo(sn, 1, true),
-            Due::Everything | Due::Dynamic | Due::Nothing => {}
+        match self.establishment.begin_packet(now, config.policy(self.is_confirmed())) {
+            Due::Everything => self.begin_ir(sn),
+            Due::Dynamic => self.begin_state(sn),
+            Due::Nothing => {}
         }
     }
 
-    pub(super) fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
-        self.established = false;
-        if !refreshing {
-            self.timer.changed();
-        }
-        self.state.on_static_nack();
-        self.enter(sn as u16, packets, refreshing);
-        self.mode.on_initialization();
-        if !refreshing {
-            self.initialization.restart();
-        }
+    /// Sends the static part again, which has changed.
+    pub(super) fn require_ir(&mut self, sn: u32, packets: u8) {
+        self.establishment.changed();
+        self.establishment.require_ir(packets);
+        self.begin_ir(sn);
+        self.initialization.restart();
     }
 
-    pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
-        if self.state == CompressorState::Ir {
-            if !refreshing {
-                // IR packets carry it, too; IR-DYN packets carry the rest.
-                self.in_state.mark(sn as u16);
-                self.dynamic = packets.min(REFRESH - 1);
-            }
+    /// Sends the dynamic part again, which has changed.
+    pub(super) fn require_dynamic(&mut self, sn: u32, packets: u8) {
+        self.establishment.require_dynamic(packets);
+        if self.establishment.is_ir() {
+            // IR packets carry it, too.
+            self.state_since = sn as u16;
             return;
         }
-        self.established = false;
-        if !refreshing {
-            self.timer.changed();
-        }
-        self.state.on_nack();
-        self.enter(sn as u16, packets, refreshing);
+        self.establishment.changed();
+        self.begin_state(sn);
     }
 
-    fn enter(&mut self, sn: u16, packets: u8, refreshing: bool) {
-        self.in_state.start(sn, packets);
-        self.dynamic = if refreshing { REFRESH } else { 0 };
+    /// Starts a repair that feedback requests. Returns true if it has the static part.
+    pub(super) fn repair(&mut self, feedback: &Feedback, sn: u32, packets: u8) -> bool {
+        let is_ir = self.establishment.repair(feedback, self.initialization.is_acknowledged(), packets);
+        if is_ir {
+            self.begin_ir(sn);
+        } else if !self.establishment.is_ir() {
+            self.begin_state(sn);
+        }
+        is_ir
+    }
+
+    fn begin_ir(&mut self, sn: u32) {
+        self.begin_state(sn);
+        self.mode.on_initialization();
+    }
+
+    fn begin_state(&mut self, sn: u32) {
+        (self.established, self.state_since) = (false, sn as u16);
         if self.mode.is_secure() {
             // No packet refers to anything before one of these packets is acknowledged.
-            self.forget_references(sn);
+            self.forget_references(sn as u16);
         }
     }
 
@@ -90,30 +90,13 @@ impl Rfc3095SenderContext {
 
     /// Counts an IR or IR-DYN packet that was sent, and leaves the state with the last one.
     pub(super) fn count_initialization(&mut self, format: Format, config: &CompressorConfig) {
-        let secure = self.mode.is_secure();
-        if !secure {
-            self.in_state.sent();
-            if self.dynamic != REFRESH {
-                self.dynamic = self.dynamic.saturating_sub(1);
-            }
+        if self.mode.is_secure() {
+            return;
         }
-        if !self.in_state.is_due() {
-            let is_new = format == Format::Ir && self.dynamic != REFRESH;
-            if config.established_by_ir && is_new && !secure {
-                self.count_once_more();
-            }
-            self.leave_state();
-        }
-    }
-
-    /// Leaves the state, after enough packets were sent, or one was acknowledged.
-    pub(super) fn leave_state(&mut self) {
-        let dynamic = core::mem::take(&mut self.dynamic);
-        self.state.on_static_confidence();
-        self.state.on_dynamic_confidence();
-        if dynamic > 0 && dynamic != REFRESH {
-            self.in_state.repeat(dynamic);
-            self.state.on_nack();
+        let is_new = format == Format::Ir && !self.establishment.is_refresh();
+        self.establishment.count(format);
+        if config.established_by_ir && is_new && !self.establishment.is_ir() {
+            self.count_once_more();
         }
     }
 }

@@ -18,20 +18,16 @@ use crate::compressor::{Compressed, CompressorConfig, Refused, ReorderRatio};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
 use crate::field::timer::{ClockComparison, TimerLimits};
+use crate::flow::establish::Establishment;
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Refresh, RefreshTimer};
+use crate::state::CompressorState;
 
 /// The context of one flow at the compressor, beside its [`V2Room`](super::V2Room).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct V2SenderContext {
     pub(crate) profile: ProfileId,
-    /// Packets that must still say everything, and everything that can change.
-    pub(super) left_ir: u8,
-    pub(super) left_repair: u8,
-    /// The decompressor has answered.
-    pub(super) two_way: bool,
-    pub(super) refreshing: bool,
+    pub(super) establishment: Establishment,
     /// The other side has the static chain: it was acknowledged.
     pub(super) is_rooted: bool,
     /// Nothing was sent yet.
@@ -56,7 +52,6 @@ pub(crate) struct V2SenderContext {
     pub(super) caution: Caution,
     /// The last packet with a strong CRC, or IR packet, had a right UDP checksum, which covers the numbers of RTP.
     pub(super) sums: bool,
-    pub(super) timer: RefreshTimer,
     // What the decompressor may hold.
     pub(super) msns: Range<u32, 2>,
     pub(super) ip_id_offsets: Range<u16, 2>,
@@ -85,10 +80,7 @@ impl V2SenderContext {
     pub(super) fn new(profile: ProfileId, msn: u32, now: Instant, config: &CompressorConfig) -> Self {
         Self {
             profile,
-            left_ir: config.refresh.ir_packets(config.repetitions),
-            left_repair: 0,
-            two_way: false,
-            refreshing: false,
+            establishment: Establishment::new(now, config.refresh.ir_packets(config.repetitions)),
             is_rooted: false,
             is_new: true,
             msn,
@@ -104,7 +96,6 @@ impl V2SenderContext {
             guess: Guess::default(),
             caution: Caution::default(),
             sums: false,
-            timer: RefreshTimer::start(now),
             msns: Range::new(),
             ip_id_offsets: Range::new(),
             timestamps: Range::new(),
@@ -118,13 +109,8 @@ impl V2SenderContext {
     /// Begins with IR packets again, as a new context does.
     #[cold]
     pub(super) fn restart(&mut self, config: &CompressorConfig) {
-        self.left_ir = self.left_ir.max(config.refresh.ir_packets(config.repetitions));
+        self.establishment.require_ir(config.refresh.ir_packets(config.repetitions));
         self.changed(self.msn.wrapping_add(1));
-    }
-
-    /// The refresh policy of the mode.
-    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.two_way { &config.refresh_two_way } else { &config.refresh }
     }
 
     /// Compresses a packet of this flow, whose last one is in `room`.
@@ -140,7 +126,8 @@ impl V2SenderContext {
         let last = *room;
         let mut next = State { headers: *headers, ..last };
         next.msn = last.own_msn(headers).unwrap_or(last.msn.wrapping_add(1));
-        self.note_refresh(now, config);
+        let policy = config.policy(self.establishment.is_two_way());
+        self.establishment.begin_packet(now, policy);
         self.note(outbound, &mut next, &last, config);
 
         let frame = CidFrame::new(cid, config.channel.cids());
@@ -155,7 +142,7 @@ impl V2SenderContext {
         if format == Format::Ir || is_strong(format) {
             self.sums = next.sum_covers_rtp() && next.has_right_sum(octets, payload);
         }
-        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
+        let refresh = self.establishment.is_refresh() && format.carries_dynamic();
         if (Pair { next: &next, last: &last, format, is_whole }).is_late(&mut self.behind) {
             self.note_late(now, &next);
         } else {
@@ -164,7 +151,7 @@ impl V2SenderContext {
         }
         let (profile, header_in) = (self.profile, headers.len());
         let compressed = Compressed { cid, profile, format, header_in, header_out: end, len, refresh };
-        self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
+        self.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
     }
 
@@ -178,7 +165,8 @@ impl V2SenderContext {
         config: &CompressorConfig,
     ) -> Result<(Format, bool), Refused> {
         let needs_whole_msn = self.may_need_sum(outbound.now, next) && !next.has_right_sum(octets, payload);
-        if self.left_ir == 0 && self.left_repair == 0 && !needs_whole_msn {
+        let state = self.establishment.state();
+        if state == CompressorState::So && !needs_whole_msn {
             let mut x = self.fields(outbound, next, config);
             x.crc3 = Check::Crc3.of(octets);
             for &format in formats(next).iter().filter(|format| self.due == 0 || **format == Format::CoCommon)
@@ -200,7 +188,7 @@ impl V2SenderContext {
             }
         }
         writer.rewind();
-        if self.left_ir == 0 {
+        if state != CompressorState::Ir {
             let mut x = self.fields(outbound, next, config);
             (x.crc7, x.control_crc3) = (Check::Crc7.of(octets), next.control_crc3());
             co_repair(writer, next, &mut x).map_err(|_| Refused::ByThisPacket)?;

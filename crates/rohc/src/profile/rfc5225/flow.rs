@@ -102,12 +102,8 @@ impl SenderContext for V2SenderContext {
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = match (self.left_ir, self.left_repair) {
-            (1.., _) => "IR",
-            (0, 1..) => "FO",
-            (0, 0) => "SO",
-        };
-        let mode = Mode::with_feedback(self.two_way);
+        let state = self.establishment.state().name();
+        let mode = Mode::with_feedback(self.establishment.is_two_way());
         ContextState { cid, profile: self.profile, state, mode, sn: Some(msn_of(self.profile, self.msn)) }
     }
 }

@@ -162,9 +162,9 @@ impl V2SenderContext {
     ) -> Option<Compressed> {
         let (now, packet) = (outgoing.now, outgoing.chain.packet());
         let waited = self.caution.waited(now);
-        let has_more = u16::from(self.left_ir | self.left_repair) | self.due != 0 || !self.is_steady;
+        let has_more = self.due != 0 || !(self.is_steady && self.establishment.is_established());
         let may_need_sum = room.has_rtp() && self.caution.is_behind_any_pause(now);
-        if has_more || !self.timer.is_quiet(now) || !self.caution.is_quiet(waited) || may_need_sum {
+        if has_more || !self.establishment.is_quiet(now) || !self.caution.is_quiet(waited) || may_need_sum {
             return None;
         }
         let next = room.msn.wrapping_add(1);
@@ -213,7 +213,7 @@ impl V2SenderContext {
         if room.has_rtp() {
             self.timestamps.push(room.stamp(now), width);
         }
-        self.timer.count(sent);
+        self.establishment.count_quiet(sent);
         let (profile, format) = (room.profile, Format::Pt0Crc3);
         Some(Compressed { cid, profile, format, header_in: len, header_out: end, len: sent, refresh: false })
     }

@@ -14,7 +14,6 @@ use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
 use crate::pace::steps;
 use crate::profile::Format;
-use crate::refresh::Due;
 
 /// What a packet says only once it has changed; where its age is kept.
 pub(super) mod said {
@@ -47,22 +46,6 @@ fn bit(what: usize, has_changed: bool) -> u16 {
 }
 
 impl V2SenderContext {
-    /// What is due by count or by clock.
-    pub(super) fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
-        let policy = self.policy(config);
-        match self.timer.tick(now, policy) {
-            Due::Everything if self.left_ir == 0 => {
-                self.left_ir = policy.ir_packets(1);
-                self.refreshing = true;
-            }
-            Due::Dynamic if self.left_ir == 0 => {
-                self.left_repair = self.left_repair.max(1);
-                self.refreshing = true;
-            }
-            Due::Nothing | Due::Everything | Due::Dynamic => {}
-        }
-    }
-
     /// Completes a packet by its control fields, and notes what has changed since the `last` one.
     pub(super) fn note(
         &mut self,
@@ -108,7 +91,7 @@ impl V2SenderContext {
             next.behaviors[ip] != last.behaviors[ip] || df(next) != df(last)
         });
         if repair {
-            self.left_repair = self.left_repair.max(config.repetitions);
+            self.establishment.require_dynamic(config.repetitions);
             self.changed(next.msn);
         }
         if changed != 0 {
@@ -138,7 +121,7 @@ impl V2SenderContext {
     /// Something is said from this packet on.
     pub(super) fn changed(&mut self, msn: u32) {
         self.since = msn;
-        self.timer.changed();
+        self.establishment.changed();
     }
 
     /// Notes the IP headers: behaviors of their IP-IDs, and the fields that change. Returns those, a bit each.
@@ -281,7 +264,7 @@ impl V2SenderContext {
     /// The CSRC identifiers of the last packet are known to the other side, if nothing is said any more.
     fn know_csrcs(&self, next: &mut State) {
         let Some(rtp) = next.headers.upper(Kind::Rtp).filter(|rtp| rtp.len > 12) else { return };
-        if self.left_ir == 0 && self.left_repair == 0 && self.due >> said::LIST & 1 == 0 {
+        if self.establishment.is_established() && self.due >> said::LIST & 1 == 0 {
             for i in 0..(usize::from(rtp.len) - 12) / CSRC {
                 let csrc = csrc_of(next, rtp, i);
                 next.known |= next.csrcs.iter().position(|known| *known == csrc).map_or(0, |at| 1 << at);
@@ -442,15 +425,7 @@ impl V2SenderContext {
         if self.due != 0 {
             self.age(config);
         }
-        match format {
-            Format::Ir => {
-                self.left_ir = self.left_ir.saturating_sub(1);
-                self.left_repair = self.left_repair.saturating_sub(1);
-            }
-            Format::CoRepair => self.left_repair = self.left_repair.saturating_sub(1),
-            _ => {}
-        }
-        self.refreshing &= self.left_ir > 0 || self.left_repair > 0;
+        self.establishment.count(format);
         self.know_csrcs(next);
     }
 

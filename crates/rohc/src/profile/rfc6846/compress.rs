@@ -17,9 +17,9 @@ use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::flow::establish::Establishment;
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::RefreshTimer;
 
 /// Fields that a packet carries only after a change: indices of their ages.
 pub(super) mod aged {
@@ -42,12 +42,7 @@ pub(super) const MSNS: u8 = 11;
 /// Context of one flow at the compressor, apart from its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpSenderContext {
-    /// Packets left that must carry all fields, and packets left that must carry all fields that can change.
-    pub(super) left_ir: u8,
-    pub(super) left_dyn: u8,
-    /// The decompressor has sent feedback.
-    pub(super) two_way: bool,
-    pub(super) refreshing: bool,
+    pub(super) establishment: Establishment,
     /// The CID belonged to another flow of this profile before.
     pub(super) reused: bool,
     /// The other side has the static context: it was acknowledged, or TCP shows that it arrived. Before that it may have the
@@ -70,7 +65,6 @@ pub(crate) struct TcpSenderContext {
     pub(super) msn: u16,
     /// MSN of the newest change.
     pub(super) since: u16,
-    pub(super) timer: RefreshTimer,
     // Values that the decompressor may hold.
     pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
@@ -132,10 +126,7 @@ impl TcpSenderContext {
         let msn = if reused { room.0.msn } else { msn };
         room.0 = TcpState { msn, ..TcpState::EMPTY };
         Self {
-            left_ir: config.refresh.ir_packets(config.repetitions),
-            left_dyn: 0,
-            two_way: false,
-            refreshing: false,
+            establishment: Establishment::new(now, config.refresh.ir_packets(config.repetitions)),
             reused,
             is_rooted: false,
             confirmed: false,
@@ -147,7 +138,6 @@ impl TcpSenderContext {
             sent: 0,
             msn,
             since: msn.wrapping_add(1),
-            timer: RefreshTimer::start(now),
             numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
@@ -188,7 +178,7 @@ impl TcpSenderContext {
     /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
-        self.left_ir = self.left_ir.max(config.repetitions);
+        self.establishment.require_ir(config.repetitions);
         self.base = None;
         self.changed(self.msn.wrapping_add(1));
     }
@@ -205,7 +195,7 @@ impl TcpSenderContext {
 
     /// True if the context may be the base of another one.
     pub(crate) fn is_base(&self) -> bool {
-        self.confirmed && self.left_ir == 0 && self.left_dyn == 0
+        self.confirmed && self.establishment.is_established()
     }
 
     /// Stops using the context as a base until it is acknowledged again.
@@ -216,7 +206,7 @@ impl TcpSenderContext {
     /// Returns the base that the next packet of the flow may name. RFC 4164, section 3.5.2: "It is not recommended to use
     /// this packet to repair a damaged context."
     pub(crate) fn base(&self) -> Option<Cid> {
-        self.base.filter(|_| self.left_ir > 0 && !self.refreshing)
+        self.base.filter(|_| self.establishment.is_ir() && !self.establishment.is_refresh())
     }
 
     /// Returns the base that a packet has named, until the context is acknowledged.
@@ -267,17 +257,18 @@ impl TcpSenderContext {
             next.options = base.room.0.options;
         }
         let has_other_options = next.options.take(segment.options).ok_or(Refused::ByThisPacket)?;
-        if self.left_ir > 0 && base.is_none() && (last.rsf != SYN || segment.rsf() & SYN != 0) {
+        if self.establishment.is_ir() && base.is_none() && (last.rsf != SYN || segment.rsf() & SYN != 0) {
             // An IR packet has all options in full.
             next.options.renumber(segment.options).ok_or(Refused::ByThisPacket)?;
         }
         self.life.note(moment(now), next, last);
         self.is_rooted |= self.life.has_shaken_hands();
-        self.note_refresh(now, config);
+        let policy = config.policy(self.establishment.is_two_way());
+        self.establishment.begin_packet(now, policy);
         self.note(now, next, last, has_other_options || self.is_new, config);
         // Timestamps go on in a pause, further than their bits tell.
         if self.caution.may_hide_changes() && next.options.structure().contains(&index::TIMESTAMP) {
-            self.left_dyn = self.left_dyn.max(1);
+            self.establishment.require_dynamic(1);
         }
 
         let space = config.channel.cids();
@@ -299,7 +290,7 @@ impl TcpSenderContext {
         if format.is_initialization() {
             frame.fill_crc8(end, out);
         }
-        let refresh = self.refreshing && format.is_initialization();
+        let refresh = self.establishment.is_refresh() && format.carries_dynamic();
         self.note_sent(now);
         self.commit(next, last, &written, payload.len(), config);
         let compressed = Compressed {
@@ -311,7 +302,7 @@ impl TcpSenderContext {
             len,
             refresh,
         };
-        self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
+        self.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
     }
 

@@ -18,7 +18,7 @@ use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
 use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
-use crate::refresh::{Due, Refresh};
+use crate::state::CompressorState;
 
 /// Fields that the TCP checksum does not cover. If a change of them is lost, only a CRC of 3 bits detects it.
 const UNCOVERED: u16 = 1 << aged::TTL | 1 << aged::DSCP | 1 << aged::DF | 1 << aged::OUTER_TTL;
@@ -49,29 +49,6 @@ fn bit(what: usize, has_changed: bool) -> u16 {
 }
 
 impl TcpSenderContext {
-    /// Refresh policy of the mode.
-    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.two_way { &config.refresh_two_way } else { &config.refresh }
-    }
-
-    /// Starts the refresh that is due by count or by clock, if there is one.
-    #[inline]
-    pub(super) fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
-        let policy = self.policy(config);
-        match self.timer.tick(now, policy) {
-            Due::Nothing => {}
-            Due::Everything if self.left_ir == 0 => {
-                self.left_ir = policy.ir_packets(1);
-                self.refreshing = true;
-            }
-            Due::Dynamic if self.left_ir == 0 => {
-                self.left_dyn = self.left_dyn.max(1);
-                self.refreshing = true;
-            }
-            Due::Everything | Due::Dynamic => {}
-        }
-    }
-
     /// Returns the context as if the last packet were known to have arrived. This leaves out the IP-ID, since no TCP checksum
     /// detects an error in it.
     pub(super) fn behind(&self, last: &TcpState) -> Self {
@@ -99,7 +76,7 @@ impl TcpSenderContext {
         config: &CompressorConfig,
     ) {
         next.msn = last.msn.wrapping_add(1);
-        let is_full = self.left_ir > 0 || self.left_dyn > 0;
+        let is_full = !self.establishment.is_established();
         if last.rsf == SYN {
             self.note_handshake(now, next, last);
         }
@@ -163,13 +140,13 @@ impl TcpSenderContext {
     ) -> (u16, bool) {
         let (header, before) = (&ip.header, &kept.header);
         if !ip.has_same_static(kept) {
-            self.left_ir = self.left_ir.max(config.repetitions);
+            self.establishment.require_ir(config.repetitions);
             self.changed(msn);
             return (0, false);
         }
         if !is_inner {
             if (header.df, ip.behavior) != (before.df, kept.behavior) {
-                self.left_dyn = self.left_dyn.max(config.repetitions);
+                self.establishment.require_dynamic(config.repetitions);
                 self.changed(msn);
             }
             return (bit(aged::OUTER_TTL, header.ttl != before.ttl), header.tos != before.tos);
@@ -192,7 +169,7 @@ impl TcpSenderContext {
             same_extensions(ip.header.protocol, next.extensions_of(i), last.extensions_of(i))
         };
         if !next.ips().iter().enumerate().all(is_same) {
-            self.left_ir = self.left_ir.max(config.repetitions);
+            self.establishment.require_ir(config.repetitions);
             self.changed(next.msn);
         }
     }
@@ -249,10 +226,11 @@ impl TcpSenderContext {
         let is_wrong_now = !is_right && (self.expects_right || self.wrong_checksums < config.repetitions);
         let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
         let in_full = |format: Format| Written { format, present: 0, is_right };
-        if self.left_ir > 0 || is_wrong_now && !next.goes_on(last) {
+        let state = self.establishment.state();
+        if state == CompressorState::Ir || is_wrong_now && !next.goes_on(last) {
             return in_full(Format::Ir);
         }
-        if self.left_dyn > 0
+        if state == CompressorState::Fo
             || is_wrong_now
             || is_moved
             || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100)
@@ -321,11 +299,13 @@ impl TcpSenderContext {
         let goes_on = next.seq.wrapping_sub(last.seq).wrapping_sub(1);
         let is_next = next.ack_flag && goes_on <= u32::from(self.payload);
         match next.rsf & SYN == 0 {
-            true if self.left_ir > 0 && !self.refreshing && is_next => {
-                self.left_ir = 0;
+            true if self.establishment.is_ir() && !self.establishment.is_refresh() && is_next => {
+                self.establishment.end_ir();
                 self.note_established(&last.options);
             }
-            false if !self.two_way && self.has_timed_out(now) => self.left_ir = self.left_ir.max(1),
+            false if !self.establishment.is_two_way() && self.has_timed_out(now) => {
+                self.establishment.require_ir(1);
+            }
             _ => {}
         }
     }
@@ -372,7 +352,7 @@ impl TcpSenderContext {
     /// True if the next packet has to be one that does not depend on the MSN.
     #[inline]
     pub(super) fn repeats_ip_id(&self, behavior: Behavior, msn: u16) -> bool {
-        !self.two_way && behavior.is_sequential() && msn.is_multiple_of(ANEW)
+        !self.establishment.is_two_way() && behavior.is_sequential() && msn.is_multiple_of(ANEW)
     }
 
     /// Checks a counting IP-ID after a pause, when the decompressor may be uncertain of the MSN. Returns two flags: the full
@@ -399,7 +379,7 @@ impl TcpSenderContext {
     pub(super) fn changed(&mut self, msn: u16) {
         self.since = msn;
         self.confirmed = false;
-        self.timer.changed();
+        self.establishment.changed();
     }
 
     /// Returns the encoding of the options of a packet.
@@ -490,13 +470,7 @@ impl TcpSenderContext {
             self.expects_right = is_right;
             self.wrong_checksums = if is_right { 0 } else { self.wrong_checksums.saturating_add(1) };
         }
-        if format.is_initialization() {
-            self.left_ir = self.left_ir.saturating_sub(u8::from(format != Format::IrDyn));
-            self.left_dyn = self.left_dyn.saturating_sub(1);
-        }
-        if self.left_ir == 0 && self.left_dyn == 0 {
-            self.refreshing = false;
-        }
+        self.establishment.count(format);
         self.msn = next.msn;
         self.is_new = false;
     }

@@ -1,0 +1,3 @@
+//! Rules of robust compression that all profiles share.
+
+pub(crate) mod establish;
