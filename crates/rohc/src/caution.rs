@@ -18,10 +18,6 @@ const PACKETS_BEHIND_NACK: u8 = 64;
 /// one (`proof`).
 pub(crate) const REPEATED: i32 = 4;
 
-/// Packets that carry a change of a field that no checksum covers, until one is acknowledged: more in a row than are likely to be lost. A
-/// CRC of 3 bits lets one such change in eight go by for ever. Routes change seldom.
-pub(crate) const SURE: u8 = 48;
-
 /// Bits of SN in the smallest formats.
 const SMALLEST: u32 = 4;
 

@@ -1,3 +1,4 @@
 //! Rules of robust compression that all profiles share.
 
 pub(crate) mod establish;
+pub(crate) mod pending;

@@ -10,7 +10,7 @@ use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_lo
 use super::header;
 use super::learn::IpIdWatcher;
 use super::message::CoapMessage;
-use super::note::Left;
+use super::note::changes;
 use super::replicate::differences;
 use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, Template, Templates, TokenMode,
@@ -21,6 +21,7 @@ use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::establish::Establishment;
+use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
@@ -69,7 +70,7 @@ pub(crate) struct CoapSenderContext {
     abandoned: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
-    pub(super) left: Left,
+    pub(super) pending: Pending<{ changes::COUNT }>,
     /// MSN of the newest change.
     pub(super) since: u32,
     pub(super) msns: Window<u16>,
@@ -135,7 +136,7 @@ impl CoapSenderContext {
             opened: false,
             abandoned: false,
             base: None,
-            left: Left::default(),
+            pending: Pending::NONE,
             since: u32::from(message.message_id),
             msns: Window::new(),
             ip_id: IpIdWatcher::default(),
@@ -382,7 +383,7 @@ impl CoapSenderContext {
     #[inline]
     fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
-        is_known && self.establishment.is_established() && self.left.is_nothing() && x.carries.is_nothing()
+        is_known && self.establishment.is_established() && self.pending.is_none() && x.carries.is_nothing()
     }
 
     /// Writes the smallest format that has all fields.
@@ -435,8 +436,8 @@ impl CoapSenderContext {
         x: &mut HeaderFields<'_>,
         template: &Template,
     ) -> Step {
-        x.has_ip = self.left.ip > 0;
-        x.has_control = self.left.control > 0;
+        x.has_ip = self.pending.has(changes::IP);
+        x.has_control = self.pending.has(changes::CONTROL);
         x.has_definition = template.left > 0;
         let mut whole = self.whole(template);
         whole.control_crc = control_crc(&self.shared, x.template, template);
@@ -498,15 +499,15 @@ impl CoapSenderContext {
         template: &Template,
         config: &CompressorConfig,
     ) -> Least {
-        let left = &self.left;
+        let has = |field: usize| self.pending.has(field);
         if !is_quiet {
             if !self.establishment.is_established() {
                 return Least::CoRepair;
             }
-            if left.control > 0 || left.ip > 0 || template.left > 0 {
+            if has(changes::CONTROL) || has(changes::IP) || template.left > 0 {
                 return Least::CoCommon;
             }
-            let switches = left.switch > 0 && !self.shared.path.switching;
+            let switches = has(changes::SWITCH) && !self.shared.path.switching;
             if switches || !x.carries.is_nothing() {
                 return Least::Pt2;
             }

@@ -4,9 +4,9 @@
 use thinair_wire::time::Instant;
 
 use super::compress::CoapSenderContext;
-use super::note::Left;
 use super::state::Templates;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::pending::Pending;
 
 /// Largest number of lost packets in 128 for the use of `pt_0` and steps. Message IDs that jump, because the sender
 /// also communicates with others, count as losses; a NACK reports losses that matter.
@@ -73,7 +73,7 @@ impl CoapSenderContext {
         let acked = self.shared.msn.wrapping_sub(newer);
         if acked.wrapping_sub(self.since) as i32 >= 0 {
             self.establishment.acknowledge();
-            self.left = Left::default();
+            self.pending = Pending::NONE;
             self.knows_pt_0 = true;
             for number in self.shared.numbers() {
                 // A template is established if a packet that used it is acknowledged.

@@ -14,29 +14,22 @@ use crate::profile::Format;
 /// ends.
 const SWITCHING: (u32, u32) = (6, 1);
 
-/// Packets left that must repeat a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Left {
+/// Fields that a packet carries only after a change: indices in [`Pending`](crate::flow::pending::Pending).
+pub(super) mod changes {
     /// The dynamic part of the IP header.
-    pub(super) ip: u8,
+    pub(in super::super) const IP: usize = 0;
     /// The control fields.
-    pub(super) control: u8,
+    pub(in super::super) const CONTROL: usize = 1;
     /// Anchors of own and of echoed Message IDs.
-    pub(super) own: u8,
-    pub(super) echoed: u8,
+    pub(in super::super) const OWN: usize = 2;
+    pub(in super::super) const ECHOED: usize = 3;
     /// MSN of the other direction minus the own one.
-    pub(super) request: u8,
-    pub(super) ip_id: u8,
+    pub(in super::super) const REQUEST: usize = 4;
+    pub(in super::super) const IP_ID: usize = 5;
     /// The template.
-    pub(super) switch: u8,
-}
-
-impl Left {
-    #[inline]
-    pub(super) fn is_nothing(&self) -> bool {
-        let Self { ip, control, own, echoed, request, ip_id, switch } = *self;
-        u64::from_ne_bytes([ip, control, own, echoed, request, ip_id, switch, 0]) == 0
-    }
+    pub(in super::super) const SWITCH: usize = 6;
+    /// One more than there are: they are compared as one word.
+    pub(in super::super) const COUNT: usize = 8;
 }
 
 impl CoapSenderContext {
@@ -71,7 +64,7 @@ impl CoapSenderContext {
             let path = &mut self.shared.path;
             (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, new.flow_label);
             self.shared.settle();
-            self.left.ip = config.repetitions;
+            self.pending.require(changes::IP, config.repetitions);
             self.changed();
         }
     }
@@ -118,7 +111,7 @@ impl CoapSenderContext {
             let count = self.switches.count_ones();
             switching = count >= many || switching && count > few;
             if other {
-                self.left.switch = config.repetitions;
+                self.pending.require(changes::SWITCH, config.repetitions);
             }
         }
         let new = (checksum, ip_id_mode, switching, pt_0);
@@ -129,7 +122,7 @@ impl CoapSenderContext {
             }
             let path = &mut self.shared.path;
             (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
-            self.left.control = config.repetitions;
+            self.pending.require(changes::CONTROL, config.repetitions);
             self.changed();
         }
     }
@@ -162,30 +155,34 @@ impl CoapSenderContext {
         let repeats_numbers = !is_plain && !x.holes.has_step();
         let is_own = Template::is_own(x.message_type);
         let mut changed = false;
-        let mut due = |left: &mut u8, missed: bool| {
+        let mut is_due = |field: usize, missed: bool| {
             if missed {
-                *left = repetitions;
+                self.pending.require(field, repetitions);
                 changed = true;
             }
-            *left > 0
+            self.pending.has(field)
         };
         if counts_message_id {
-            let left = if is_own { &mut self.left.own } else { &mut self.left.echoed };
-            x.carries.message_id = due(left, missed.message_id);
+            let anchor = if is_own { changes::OWN } else { changes::ECHOED };
+            x.carries.message_id = is_due(anchor, missed.message_id);
         }
         if !self.shared.path.v6 {
             let is_kept = self.shared.path.ip_id_mode != IpIdMode::Irregular;
-            x.carries.ip_id = due(&mut self.left.ip_id, missed.ip_id && is_kept) && is_kept;
+            x.carries.ip_id = is_due(changes::IP_ID, missed.ip_id && is_kept) && is_kept;
         }
-        if missed.request || self.left.request > 0 {
+        if is_due(changes::REQUEST, false) || missed.request {
             let template = self.shared.template(x.template, templates);
             if template.is_some_and(|t| !t.names && t.refers) {
-                x.carries.request = due(&mut self.left.request, missed.request);
+                x.carries.request = is_due(changes::REQUEST, missed.request);
             }
         }
         if let Some(template) = self.shared.template_mut(x.template, templates) {
             let missed_anchor = missed.token && counts_token || missed.numbers && repeats_numbers;
-            if due(&mut template.anchors_left, missed_anchor) {
+            if missed_anchor {
+                template.anchors_left = repetitions;
+                changed = true;
+            }
+            if template.anchors_left > 0 {
                 x.carries.token |= counts_token;
                 x.carries.numbers |= repeats_numbers;
             }
@@ -223,17 +220,19 @@ impl CoapSenderContext {
                 template.left = config.repetitions;
             }
         }
-        let left = &mut self.left;
-        let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        count_down(&mut left.ip, x.has_ip || whole);
-        count_down(&mut left.control, x.has_control || whole);
-        let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
-        count_down(anchor, x.carries.message_id);
-        count_down(&mut left.request, x.carries.request && x.names_request);
-        count_down(&mut left.ip_id, x.carries.ip_id);
-        count_down(&mut left.switch, true);
+        let anchor = if Template::is_own(x.message_type) { changes::OWN } else { changes::ECHOED };
+        let carried = [
+            (changes::IP, x.has_ip || whole),
+            (changes::CONTROL, x.has_control || whole),
+            (anchor, x.carries.message_id),
+            (changes::REQUEST, x.carries.request && x.names_request),
+            (changes::IP_ID, x.carries.ip_id),
+            (changes::SWITCH, true),
+        ];
+        carried.into_iter().filter(|(_, is)| *is).for_each(|(field, _)| self.pending.count(field));
         self.establishment.count(format);
         if let Some(template) = self.shared.template_mut(x.template, templates) {
+            let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
             count_down(&mut template.left, x.has_definition || whole);
             count_down(&mut template.anchors_left, x.carries.token || x.carries.numbers);
         }

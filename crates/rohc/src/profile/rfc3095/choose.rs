@@ -9,6 +9,7 @@ use super::cce::Cce;
 use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::list_plan::{icv, sends_ah};
+use super::pending::changes;
 use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
 use super::timestamp::{Needed, Timestamps};
@@ -179,7 +180,7 @@ impl Rfc3095SenderContext {
         let offset = ip.counted_id().wrapping_sub(x.sn as u16);
         let bits = if ip.sid {
             0
-        } else if self.pending[i].id > 0 || self.caution.repeats(Moved::IpId) {
+        } else if self.pending[i].has(changes::ID) || self.caution.repeats(Moved::IpId) {
             u16::BITS
         } else {
             self.moving_id_bits(i, x.sn, offset, counted)
@@ -222,10 +223,11 @@ impl Rfc3095SenderContext {
         for i in 0..x.base_ips() {
             let pending = &self.pending[i];
             let extra = &mut x.extra[i];
-            extra.tos = pending.tos > 0;
-            extra.ttl = pending.ttl > 0;
+            extra.tos = pending.has(changes::TOS);
+            extra.ttl = pending.has(changes::TTL);
             extra.ipx = extra.has_list || extra.has_ah_sn;
-            extra.flags = extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
+            extra.flags =
+                extra.tos || extra.ttl || extra.ipx || pending.has(changes::FLAGS) || i == 0 && extra.id;
         }
         needed
     }
@@ -242,8 +244,9 @@ impl Rfc3095SenderContext {
     ) -> Option<Format> {
         // Only extension 3 has flags and fields of IP headers and of RTP.
         let flags = x.rtp_extra.flags
-            || (0..x.base_ips())
-                .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
+            || (0..x.base_ips()).any(|i| {
+                x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].has(changes::FLAGS)
+            });
         let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
         // RFC 4019, section 5.3.2: these "MUST NOT be used to extend R-0 and R-1* headers".
         let sets_coverage = matches!(x.cce, Some(Cce::On | Cce::Off));

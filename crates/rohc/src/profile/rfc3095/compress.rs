@@ -19,7 +19,7 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::mode::CompressorMode;
 use super::note::Noted;
 use super::own::{RtpContext, UpperContext};
-use super::pending::PendingIp;
+use super::pending::changes;
 use super::table::{ItemTable, Pool};
 use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
@@ -31,6 +31,7 @@ use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
 use crate::flow::establish::Establishment;
+use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
@@ -72,7 +73,7 @@ pub(crate) struct Rfc3095SenderContext {
     /// IP-ID offsets of both headers.
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
-    pub(super) pending: [PendingIp; BASE_IPS],
+    pub(super) pending: [Pending<{ changes::COUNT }>; BASE_IPS],
     /// The SN of the first packet with the newest of these changes.
     pub(super) pending_since: u16,
     /// States of CRC-3 and CRC-7 after the CRC-STATIC octets.
@@ -119,7 +120,7 @@ impl Rfc3095SenderContext {
             sns: SequenceRange::new(),
             offsets: [Range::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
-            pending: [PendingIp::default(); BASE_IPS],
+            pending: [Pending::NONE; BASE_IPS],
             pending_since: sn as u16,
             crc_static: CrcStatic::UNKNOWN,
             strong: 0,
@@ -444,7 +445,7 @@ impl Rfc3095SenderContext {
         }
         self.note_mode_sent(since, format);
         if !self.established {
-            let is_due = self.pending.iter().any(PendingIp::is_due);
+            let is_due = self.pending.iter().any(|pending| !pending.is_none());
             self.established =
                 self.establishment.is_established() && !(has_lists || is_due) && self.strong == 0 && !secure;
         }
@@ -462,10 +463,14 @@ impl Rfc3095SenderContext {
             if !secure && (has_extension_3(format) || initialized) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
-                pending.tos = pending.tos.saturating_sub(u8::from(initialized || extra.tos));
-                pending.ttl = pending.ttl.saturating_sub(u8::from(initialized || extra.ttl));
-                pending.flags = pending.flags.saturating_sub(u8::from(initialized || extra.flags));
-                pending.id = pending.id.saturating_sub(1);
+                let carried = [
+                    (changes::TOS, extra.tos),
+                    (changes::TTL, extra.ttl),
+                    (changes::FLAGS, extra.flags),
+                    (changes::ID, true),
+                ];
+                let carried = carried.into_iter().filter(|(_, is)| initialized || *is);
+                carried.for_each(|(field, _)| pending.count(field));
             }
         }
     }

@@ -5,11 +5,11 @@ use thinair_wire::time::Instant;
 
 use super::compress::{CSRC_STATE, Rfc3095SenderContext};
 use super::list_plan::Assurance;
-use super::pending::PendingIp;
 use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::pending::Pending;
 use crate::profile::Format;
 
 /// The last IR packets that were sent in a row, and whether one was acknowledged.
@@ -127,7 +127,7 @@ impl Rfc3095SenderContext {
         }
         // An acknowledged packet has carried all changes, if it is not older than the newest one.
         if !sn.is_before(self.pending_since) {
-            self.pending = [PendingIp::default(); BASE_IPS];
+            self.pending = [Pending::NONE; BASE_IPS];
             self.coverage.acknowledge();
             if let Some(rtp) = self.own.rtp_mut() {
                 rtp.timestamps.acknowledge_changes();

@@ -10,6 +10,7 @@ use super::ip_id;
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, items};
+use super::pending::changes;
 use super::table::{self, Pool};
 use super::{BASE_IPS, CSRC, IpFields, IpVersion, Rfc3095Fields, Upper, upper};
 use crate::caution::Moved;
@@ -122,17 +123,16 @@ impl Rfc3095SenderContext {
             ip.header.ttl != kept.header.ttl,
             ip.header.df != kept.header.df,
         ];
-        for (left, is_other) in
-            [&mut pending.tos, &mut pending.ttl, &mut pending.flags].into_iter().zip(is_other)
-        {
+        for (field, is_other) in [changes::TOS, changes::TTL, changes::FLAGS].into_iter().zip(is_other) {
             if is_other {
-                *left = repetitions;
+                pending.require(field, repetitions);
             }
         }
         let is_static_same = is_other == [false; 3];
         let is_id_same = (ip.rnd, ip.nbo) == (kept.rnd, kept.nbo);
         if !is_id_same {
-            (pending.flags, pending.id) = (repetitions, repetitions);
+            pending.require(changes::FLAGS, repetitions);
+            pending.require(changes::ID, repetitions);
             self.offsets[i].clear();
         }
         let is_sid_same = ip.sid == kept.sid;

@@ -42,19 +42,13 @@ impl PendingChange {
     }
 }
 
-/// Pending changes of one IP header: number of packets left for each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PendingIp {
-    pub(super) tos: u8,
-    pub(super) ttl: u8,
+/// Changed fields of one IP header: indices in [`Pending`](crate::flow::pending::Pending).
+pub(super) mod changes {
+    pub(in super::super) const TOS: usize = 0;
+    pub(in super::super) const TTL: usize = 1;
     /// DF, NBO, RND.
-    pub(super) flags: u8,
+    pub(in super::super) const FLAGS: usize = 2;
     /// The full IP-ID, because its byte order or randomness has changed.
-    pub(super) id: u8,
-}
-
-impl PendingIp {
-    pub(super) fn is_due(&self) -> bool {
-        self.tos | self.ttl | self.flags | self.id != 0
-    }
+    pub(in super::super) const ID: usize = 3;
+    pub(in super::super) const COUNT: usize = 4;
 }

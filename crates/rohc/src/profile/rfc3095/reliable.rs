@@ -22,6 +22,7 @@ use super::doubt::By;
 use super::header::ExtensionLists;
 use super::late::LATE;
 use super::mode::{CompressorMode, ReliableReply};
+use super::pending::changes;
 use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
@@ -112,7 +113,7 @@ impl compress::Rfc3095SenderContext {
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
             if ip.header.version == IpVersion::V4 {
-                pending.flags = config.repetitions.max(1);
+                pending.require(changes::FLAGS, config.repetitions.max(1));
             }
         }
         if let Some(rtp) = self.own.rtp_mut() {

@@ -3,6 +3,7 @@
 use thinair_wire::time::Instant;
 
 use super::compress::Rfc3095SenderContext;
+use super::pending::changes;
 use crate::compressor::CompressorConfig;
 use crate::feedback::Feedback;
 use crate::profile::Format;
@@ -80,8 +81,8 @@ impl Rfc3095SenderContext {
     /// TS_STRIDE.
     fn count_once_more(&mut self) {
         for pending in &mut self.pending {
-            pending.flags = pending.flags.saturating_sub(1);
-            pending.id = pending.id.saturating_sub(1);
+            pending.count(changes::FLAGS);
+            pending.count(changes::ID);
         }
         if let Some(rtp) = self.own.rtp_mut() {
             rtp.timestamps.count_once_more();

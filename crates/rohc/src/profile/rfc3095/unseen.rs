@@ -6,7 +6,7 @@ use thinair_wire::header::ipv4::Ipv4;
 use super::IpVersion;
 use super::compress::{CrcStatic, Rfc3095SenderContext};
 use super::header::Layout;
-use crate::caution::SURE;
+use crate::flow::pending::SURE;
 use crate::mode::Mode;
 
 /// Packets with CRC-7 of a flow that has taken over a CID, where CRC-3 does not tell its static chain from that of the flow before:

@@ -9,7 +9,7 @@ use super::chains::irregular_chain;
 use super::formats::{NUMBERS, base, co_repair, formats, ir, is_strong};
 use super::headers::{Headers, MAX_IP};
 use super::late::Pair;
-use super::note::said;
+use super::note::changes;
 use super::state::State;
 use super::stride::Strides;
 use crate::caution::Caution;
@@ -19,6 +19,7 @@ use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
 use crate::field::timer::{ClockComparison, TimerLimits};
 use crate::flow::establish::Establishment;
+use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 use crate::state::CompressorState;
@@ -41,9 +42,7 @@ pub(crate) struct V2SenderContext {
     pub(super) behind: Option<u32>,
     /// `reorder_ratio` of the next packet.
     pub(super) reorder_ratio: ReorderRatio,
-    /// Fields that have changed and are due, a bit for each of [`said`]; packets since each of them has changed.
-    pub(super) due: u16,
-    pub(super) ages: [u8; said::COUNT],
+    pub(super) pending: Pending<{ changes::COUNT }>,
     pub(super) watchers: [Watcher; MAX_IP],
     pub(super) strides: Strides,
     pub(super) comparison: ClockComparison,
@@ -88,8 +87,7 @@ impl V2SenderContext {
             acknowledged: msn,
             behind: None,
             reorder_ratio: config.reorder_ratio,
-            due: 0,
-            ages: [0; said::COUNT],
+            pending: Pending::NONE,
             watchers: [Watcher::default(); MAX_IP],
             strides: Strides::default(),
             comparison: ClockComparison::default(),
@@ -169,8 +167,8 @@ impl V2SenderContext {
         if state == CompressorState::So && !needs_whole_msn {
             let mut x = self.fields(outbound, next, config);
             x.crc3 = Check::Crc3.of(octets);
-            for &format in formats(next).iter().filter(|format| self.due == 0 || **format == Format::CoCommon)
-            {
+            let is_changed = !self.pending.is_none();
+            for &format in formats(next).iter().filter(|format| !is_changed || **format == Format::CoCommon) {
                 if is_strong(format) && x.crc7 == 0 {
                     x.crc7 = Check::Crc7.of(octets);
                 }

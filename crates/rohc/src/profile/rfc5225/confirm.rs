@@ -3,9 +3,10 @@
 use thinair_wire::time::Instant;
 
 use super::compress::V2SenderContext;
-use super::note::said;
+use super::note::changes;
 use crate::compressor::{CompressorConfig, ReorderRatio};
 use crate::feedback::{AckType, Feedback};
+use crate::flow::pending::Pending;
 
 /// Packets by which no packet is late: such an acknowledgment was late itself.
 const LATE: u32 = 16;
@@ -29,7 +30,7 @@ impl V2SenderContext {
 
     fn acknowledge(&mut self, feedback: &Feedback, config: &CompressorConfig) {
         let Some(newer) = feedback.newer(self.msn) else { return };
-        self.note_lateness(self.msn.wrapping_sub(newer));
+        self.note_lateness(self.msn.wrapping_sub(newer), config);
         let (width, count) = (usize::from(config.window), newer as usize);
         self.caution.acknowledge(newer);
         self.msns.acknowledge(count, width);
@@ -46,11 +47,11 @@ impl V2SenderContext {
         self.is_rooted = true;
         // Everything that has changed is in the packet that was acknowledged, or in one before it.
         self.establishment.acknowledge();
-        self.due = 0;
+        self.pending = Pending::NONE;
     }
 
     /// An acknowledgment behind that of a newer packet: the packet came late. From the next packet on later ones are borne.
-    fn note_lateness(&mut self, msn: u32) {
+    fn note_lateness(&mut self, msn: u32, config: &CompressorConfig) {
         let late = self.acknowledged.wrapping_sub(msn);
         if late.cast_signed() <= 0 {
             self.acknowledged = msn;
@@ -59,8 +60,7 @@ impl V2SenderContext {
         let needed = ReorderRatio::beyond(late);
         if late < LATE && needed > self.reorder_ratio {
             self.reorder_ratio = needed;
-            self.due |= 1 << said::REORDER_RATIO;
-            self.ages[said::REORDER_RATIO] = 0;
+            self.pending.require(changes::REORDER_RATIO, config.repetitions);
             self.changed(self.msn.wrapping_add(1));
         }
     }

@@ -162,7 +162,7 @@ impl V2SenderContext {
     ) -> Option<Compressed> {
         let (now, packet) = (outgoing.now, outgoing.chain.packet());
         let waited = self.caution.waited(now);
-        let has_more = self.due != 0 || !(self.is_steady && self.establishment.is_established());
+        let has_more = !self.pending.is_none() || !(self.is_steady && self.establishment.is_established());
         let may_need_sum = room.has_rtp() && self.caution.is_behind_any_pause(now);
         if has_more || !self.establishment.is_quiet(now) || !self.caution.is_quiet(waited) || may_need_sum {
             return None;

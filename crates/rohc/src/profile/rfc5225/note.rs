@@ -9,14 +9,13 @@ use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
 use crate::caution::Moved;
-use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
 use crate::pace::steps;
 use crate::profile::Format;
 
-/// What a packet says only once it has changed; where its age is kept.
-pub(super) mod said {
+/// Fields that a packet carries only after a change: indices in [`Pending`](crate::flow::pending::Pending).
+pub(super) mod changes {
     pub(in super::super) const TTL: usize = 0;
     pub(in super::super) const TOS: usize = 1;
     pub(in super::super) const DF: usize = 2;
@@ -32,7 +31,7 @@ pub(super) mod said {
 }
 
 /// What no checksum covers: where a change of it is lost, a CRC of 3 bits is all that tells.
-const UNCOVERED: u16 = 1 << said::TTL | 1 << said::TOS | 1 << said::DF | 1 << said::OUTER;
+const UNCOVERED: u16 = 1 << changes::TTL | 1 << changes::TOS | 1 << changes::DF | 1 << changes::OUTER;
 
 /// Steps of a sequence number of the sender that are none of a leap, and bits of one that leaps, which have a CRC of 7 bits with them.
 const LEAP: u32 = 4;
@@ -95,10 +94,7 @@ impl V2SenderContext {
             self.changed(next.msn);
         }
         if changed != 0 {
-            self.due |= changed;
-            for (what, age) in self.ages.iter_mut().enumerate() {
-                *age = if changed >> what & 1 == 1 { 0 } else { *age };
-            }
+            self.pending.require_all(changed, UNCOVERED, config.repetitions);
             self.changed(next.msn);
         }
     }
@@ -147,12 +143,12 @@ impl V2SenderContext {
                 let ((tos, ttl, df), before) = (fields(&next.headers), fields(&last.headers));
                 changed |= if is_inner {
                     let other_behavior = next.behaviors[ip] != last.behaviors[ip];
-                    bit(said::TOS, tos != before.0)
-                        | bit(said::TTL, ttl != before.1)
-                        | bit(said::DF, df != before.2)
-                        | bit(said::BEHAVIOR, other_behavior)
+                    bit(changes::TOS, tos != before.0)
+                        | bit(changes::TTL, ttl != before.1)
+                        | bit(changes::DF, df != before.2)
+                        | bit(changes::BEHAVIOR, other_behavior)
                 } else {
-                    bit(said::OUTER, (tos, ttl) != (before.0, before.1))
+                    bit(changes::OUTER, (tos, ttl) != (before.0, before.1))
                 };
             }
             ip += 1;
@@ -198,7 +194,7 @@ impl V2SenderContext {
             coverage::STATIC if field == before => coverage::STATIC,
             _ => coverage::IRREGULAR,
         };
-        bit(said::FLAGS2, next.coverage_behavior != last.coverage_behavior && !self.is_new)
+        bit(changes::FLAGS2, next.coverage_behavior != last.coverage_behavior && !self.is_new)
     }
 
     /// Notes an RTP header. Returns what has changed, a bit each.
@@ -219,10 +215,10 @@ impl V2SenderContext {
             self.ts_offsets.clear();
         }
         let has_other_list = h.get(12..) != before.get(12..);
-        bit(said::FLAGS2, (first ^ before[0]) & 0x30 != 0)
-            | bit(said::PT, (second ^ before[1]) & 0x7F != 0)
-            | bit(said::LIST, has_other_list)
-            | bit(said::STRIDE, next.ts_stride != last.ts_stride)
+        bit(changes::FLAGS2, (first ^ before[0]) & 0x30 != 0)
+            | bit(changes::PT, (second ^ before[1]) & 0x7F != 0)
+            | bit(changes::LIST, has_other_list)
+            | bit(changes::STRIDE, next.ts_stride != last.ts_stride)
     }
 
     /// Sets TIME_STRIDE: once clock and timestamps were compared for long enough, as long as the stride of the timestamps stays.
@@ -264,7 +260,7 @@ impl V2SenderContext {
     /// The CSRC identifiers of the last packet are known to the other side, if nothing is said any more.
     fn know_csrcs(&self, next: &mut State) {
         let Some(rtp) = next.headers.upper(Kind::Rtp).filter(|rtp| rtp.len > 12) else { return };
-        if self.establishment.is_established() && self.due >> said::LIST & 1 == 0 {
+        if self.establishment.is_established() && !self.pending.has(changes::LIST) {
             for i in 0..(usize::from(rtp.len) - 12) / CSRC {
                 let csrc = csrc_of(next, rtp, i);
                 next.known |= next.csrcs.iter().position(|known| *known == csrc).map_or(0, |at| 1 << at);
@@ -274,7 +270,7 @@ impl V2SenderContext {
 
     /// What a packet that needs no IR packet may have to say.
     pub(super) fn fields(&self, outbound: &Outbound<'_>, next: &State, config: &CompressorConfig) -> Fields {
-        let is_due = |what: usize| self.due >> what & 1 == 1;
+        let is_due = |field: usize| self.pending.has(field);
         let now = outbound.now;
         let proves = self.sums && next.sum_covers_rtp();
         let repeats_jump = next.has_rtp()
@@ -300,14 +296,15 @@ impl V2SenderContext {
             Counter::between(value, Some((low, high.max(low))))
         });
         let stamp = match &ts_scaled {
-            _ if is_due(said::STRIDE) || repeats_offset => Stamp::Unscaled,
+            _ if is_due(changes::STRIDE) || repeats_offset => Stamp::Unscaled,
             None => Stamp::Unscaled,
             Some(_) if repeats_jump => Stamp::Scaled,
             Some(_) if Counter::between(next.line(), self.lines.bounds()).is_static() => Stamp::Inferred,
             Some(_) => Stamp::Scaled,
         };
-        let flags2 = is_due(said::PT) || is_due(said::LIST) || is_due(said::FLAGS2) && next.has_rtp();
-        let coverage = is_due(said::FLAGS2) && !next.has_rtp();
+        let flags2 =
+            is_due(changes::PT) || is_due(changes::LIST) || is_due(changes::FLAGS2) && next.has_rtp();
+        let coverage = is_due(changes::FLAGS2) && !next.has_rtp();
         // A number of the sender that does not go on looks like one that is late, or behind a gap.
         let step = next.msn.wrapping_sub(self.msn);
         let bits_of_leap = match next.has_own_msn() && !(1..=LEAP).contains(&step) {
@@ -324,10 +321,10 @@ impl V2SenderContext {
         let far_bits = if Self::may_be_far(next) { FAR_BITS } else { 0 };
         let cautious_bits = if depends { self.caution.bits(now, step.cast_signed()) } else { 0 };
         let least_bits = cautious_bits.max(bits_of_leap).max(far_bits);
-        let outer = is_due(said::OUTER);
-        let (ttl, tos) = (is_due(said::TTL), is_due(said::TOS));
-        let mut flags1 = is_due(said::DF) || is_due(said::BEHAVIOR) || outer || coverage;
-        flags1 |= next.has_rtp() && (ttl || tos || is_due(said::REORDER_RATIO));
+        let outer = is_due(changes::OUTER);
+        let (ttl, tos) = (is_due(changes::TTL), is_due(changes::TOS));
+        let mut flags1 = is_due(changes::DF) || is_due(changes::BEHAVIOR) || outer || coverage;
+        flags1 |= next.has_rtp() && (ttl || tos || is_due(changes::REORDER_RATIO));
         let mut numbers = [Counter::read(0); NUMBERS];
         for (place, (item, at)) in self::numbers(&next.headers).enumerate().take(NUMBERS) {
             numbers[place] = Counter::between(next.headers.long(item, at), self.numbers[place].bounds());
@@ -336,7 +333,7 @@ impl V2SenderContext {
             msn: Counter::between(next.msn, self.msns.bounds()),
             least_bits,
             ip_id_offset: Counter::between(next.offset_of_id(), self.ip_id_offsets.bounds()),
-            has_whole_id: is_due(said::BEHAVIOR) || self.caution.repeats(Moved::IpId),
+            has_whole_id: is_due(changes::BEHAVIOR) || self.caution.repeats(Moved::IpId),
             timestamp: Counter::between(
                 next.timestamp(),
                 self.timestamps.bounds().filter(|_| next.time_stride == 0 && !repeats_offset),
@@ -349,9 +346,9 @@ impl V2SenderContext {
                 flags2,
                 ttl,
                 tos,
-                pt: is_due(said::PT),
-                list: is_due(said::LIST),
-                ts_stride: is_due(said::STRIDE),
+                pt: is_due(changes::PT),
+                list: is_due(changes::LIST),
+                ts_stride: is_due(changes::STRIDE),
                 time_stride: false,
             },
             numbers,
@@ -422,22 +419,9 @@ impl V2SenderContext {
         }
         self.is_steady &= !next.is_sequential() || self.ip_id_offsets.holds_only(next.offset_of_id());
         (self.msn, self.is_new) = (next.msn, false);
-        if self.due != 0 {
-            self.age(config);
-        }
+        self.pending.count_all();
         self.establishment.count(format);
         self.know_csrcs(next);
-    }
-
-    /// Counts a packet for every field that has changed.
-    fn age(&mut self, config: &CompressorConfig) {
-        for (what, age) in self.ages.iter_mut().enumerate() {
-            *age = age.saturating_add(1);
-            let is_sure = UNCOVERED >> what & 1 == 1;
-            if *age >= config.repetitions.max(if is_sure { SURE } else { 0 }) {
-                self.due &= !(1 << what);
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use thinair_wire::coder::{Step, Writer};
 use thinair_wire::crc::Check;
 
-use super::compress::{MSNS, PacketNeeds, TcpSenderContext, aged};
+use super::compress::{MSNS, PacketNeeds, TcpSenderContext, changes};
 use super::encodings::Counter;
 use super::formats::{base, co_common_len, formats, has_crc7, needs};
 use super::numbers::Numbers;
@@ -30,11 +30,12 @@ impl TcpSenderContext {
         let seq_scale =
             if self.scaled_seqs >= config.window && payload == u32::from(self.payload) { payload } else { 0 };
         let stride = u32::from(next.ack_stride);
-        let ack_scale = if self.scaled_acks >= config.window && !is_due(aged::STRIDE) { stride } else { 0 };
+        let ack_scale =
+            if self.scaled_acks >= config.window && !is_due(changes::STRIDE) { stride } else { 0 };
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
-        let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
+        let ttl = if is_due(changes::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
         // Offsets of another behavior are meaningless.
-        let is_whole = plan.ip_id || is_due(aged::BEHAVIOR) || !ip.behavior.is_sequential();
+        let is_whole = plan.ip_id || is_due(changes::BEHAVIOR) || !ip.behavior.is_sequential();
         let offset = next.ip_id_offset();
         TcpFields {
             msn: Counter::within(next.msn, (oldest, next.msn.wrapping_sub(1))),
@@ -52,13 +53,13 @@ impl TcpSenderContext {
                 Counter::beside(offset, &self.ip_id_offset)
             },
             has_whole_ip_id: false,
-            outer_ttl: is_due(aged::OUTER_TTL),
+            outer_ttl: is_due(changes::OUTER_TTL),
             full: FullFields {
-                ack_stride: is_due(aged::STRIDE),
-                urg_ptr: is_due(aged::URG_PTR),
-                dscp: is_due(aged::DSCP),
-                ttl: is_due(aged::TTL),
-                list: is_due(aged::LIST) || sent.present != 0,
+                ack_stride: is_due(changes::STRIDE),
+                urg_ptr: is_due(changes::URG_PTR),
+                dscp: is_due(changes::DSCP),
+                ttl: is_due(changes::TTL),
+                list: is_due(changes::LIST) || sent.present != 0,
             },
             options: sent,
             crc3: 0,

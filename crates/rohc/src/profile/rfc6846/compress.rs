@@ -18,11 +18,12 @@ use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::flow::establish::Establishment;
+use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 
-/// Fields that a packet carries only after a change: indices of their ages.
-pub(super) mod aged {
+/// Fields that a packet carries only after a change: indices in [`Pending`].
+pub(super) mod changes {
     pub(in super::super) const TTL: usize = 0;
     pub(in super::super) const DSCP: usize = 1;
     pub(in super::super) const DF: usize = 2;
@@ -69,9 +70,8 @@ pub(crate) struct TcpSenderContext {
     pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
-    /// Changed fields that are due, a bit for each of [`aged`]; packets since each of them has changed.
-    pub(super) young: u16,
-    pub(super) ages: [u8; aged::COUNT],
+    /// The IR packets carry all fields.
+    pub(super) pending: Pending<{ changes::COUNT }>,
     /// Number of packets that had an item in their list; number of packets since the content of an item has changed.
     pub(super) sent_items: [u8; ITEMS],
     /// Items that fewer packets had than a change is repeated, a bit for each index.
@@ -102,7 +102,7 @@ pub(super) struct Written {
 
 /// Parts that a compressed packet needs.
 pub(super) struct PacketNeeds {
-    /// Fields that are due, a bit for each of [`aged`].
+    /// Fields that are due, a bit for each of [`changes`].
     pub(super) due: u16,
     /// The list, the RSF flags, TTL, or the use of ECN.
     pub(super) extended: bool,
@@ -141,9 +141,7 @@ impl TcpSenderContext {
             numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
-            // The IR packets carry all fields.
-            young: 0,
-            ages: [0; aged::COUNT],
+            pending: Pending::NONE,
             sent_items: [0; ITEMS],
             pending_items: u16::MAX,
             same: [0; ITEMS],

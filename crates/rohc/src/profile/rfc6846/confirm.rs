@@ -6,6 +6,7 @@ use super::compress::TcpSenderContext;
 use super::state::TcpRoom;
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::pending::Pending;
 
 impl TcpSenderContext {
     /// Returns state, presence of feedback, and the MSN of the newest packet, for monitoring.
@@ -58,7 +59,7 @@ impl TcpSenderContext {
         self.base = None;
         // Every change is in the acknowledged packet, or in one before it.
         self.establishment.acknowledge();
-        self.young = 0;
+        self.pending = Pending::NONE;
         self.note_established(&room.0.options);
         self.wrong_checksums = u8::MAX;
     }

@@ -10,7 +10,7 @@
 //!   meanwhile by the proved numbers, and a CRC leave one distance, or the packet is not delivered (`crate::proof`).
 //!
 //! - Only the CRC covers TTL, DSCP and DF. The compressor here repeats a change of them for longer than losses last
-//!   (`SURE`), so they are established, unless the packet is older than the change.
+//!   (`flow::pending`), so they are established, unless the packet is older than the change.
 
 use core::ops::RangeInclusive;
 

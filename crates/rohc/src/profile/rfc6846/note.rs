@@ -4,7 +4,7 @@ use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
 
 use super::choose::compressed;
-use super::compress::{PacketNeeds, TcpSenderContext, Written, aged};
+use super::compress::{PacketNeeds, TcpSenderContext, Written, changes};
 use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
 use super::growth::{NUMBERS, numbers};
@@ -15,25 +15,24 @@ use super::numbers::Numbers;
 use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
 use super::segment::TcpSegment;
 use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
-use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::state::CompressorState;
 
 /// Fields that the TCP checksum does not cover. If a change of them is lost, only a CRC of 3 bits detects it.
-const UNCOVERED: u16 = 1 << aged::TTL | 1 << aged::DSCP | 1 << aged::DF | 1 << aged::OUTER_TTL;
+const UNCOVERED: u16 = 1 << changes::TTL | 1 << changes::DSCP | 1 << changes::DF | 1 << changes::OUTER_TTL;
 
 /// Fields that only `co_common` has.
-const COMMON: u16 = 1 << aged::DSCP
-    | 1 << aged::DF
-    | 1 << aged::URG_PTR
-    | 1 << aged::STRIDE
-    | 1 << aged::BEHAVIOR
-    | 1 << aged::OUTER_TTL
-    | 1 << aged::FLAGS;
+const COMMON: u16 = 1 << changes::DSCP
+    | 1 << changes::DF
+    | 1 << changes::URG_PTR
+    | 1 << changes::STRIDE
+    | 1 << changes::BEHAVIOR
+    | 1 << changes::OUTER_TTL
+    | 1 << changes::FLAGS;
 
 /// Fields that only `rnd_8`, `seq_8` and `co_common` have.
-const EXTENDED: u16 = 1 << aged::TTL | 1 << aged::ECN_USED | 1 << aged::LIST;
+const EXTENDED: u16 = 1 << changes::TTL | 1 << changes::ECN_USED | 1 << changes::LIST;
 
 /// Without feedback, one packet in this many has a CRC of 7 bits and 8 bits of a counting IP-ID. The IP-ID follows from the MSN,
 /// which is uncertain after a gap, and only the CRC covers it.
@@ -51,7 +50,7 @@ fn bit(what: usize, has_changed: bool) -> u16 {
 impl TcpSenderContext {
     /// Returns the context as if the last packet were known to have arrived. This leaves out the IP-ID, since no TCP checksum
     /// detects an error in it.
-    pub(super) fn behind(&self, last: &TcpState) -> Self {
+    pub(super) fn behind(&self, last: &TcpState, config: &CompressorConfig) -> Self {
         let only = |value: u32| {
             let mut numbers = Numbers::NONE;
             numbers.push(value, 1);
@@ -60,6 +59,7 @@ impl TcpSenderContext {
         let mut context = *self;
         context.numbers = numbers(last).map(only);
         context.window.set_only(last.window);
+        context.pending.drop_older(!UNCOVERED, config.repetitions);
         context.pending_items =
             (0..ITEMS).fold(0, |pending_items, at| pending_items | bit(at, self.sent_items[at] == 0));
         context
@@ -80,8 +80,9 @@ impl TcpSenderContext {
         if last.rsf == SYN {
             self.note_handshake(now, next, last);
         }
-        let mut changed = bit(aged::FLAGS, (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag))
-            | bit(aged::URG_PTR, next.urg_ptr != last.urg_ptr);
+        let mut changed =
+            bit(changes::FLAGS, (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag))
+                | bit(changes::URG_PTR, next.urg_ptr != last.urg_ptr);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
         let count = usize::from(next.ip_count).min(MAX_IP);
         for i in 0..count {
@@ -99,19 +100,20 @@ impl TcpSenderContext {
             self.note_extensions(next, last, config);
         }
         next.ecn_used = !self.is_new && self.ecn.watch(last.ecn_used, ecn_changed);
-        changed |= bit(aged::ECN_USED, next.ecn_used != last.ecn_used);
+        changed |= bit(changes::ECN_USED, next.ecn_used != last.ecn_used);
         if !self.is_new
             && let Some(stride) = self.strides.watch(next.ack.wrapping_sub(last.ack))
         {
-            changed |= bit(aged::STRIDE, stride != next.ack_stride);
+            changed |= bit(changes::STRIDE, stride != next.ack_stride);
             next.ack_stride = stride;
         }
         if has_other_options {
-            changed |= bit(aged::LIST, next.options.structure() != last.options.structure());
+            changed |= bit(changes::LIST, next.options.structure() != last.options.structure());
             self.note_items(&next.options, &last.options, next.msn);
         }
         if changed != 0 && !self.is_new {
-            self.note_fields(changed, next.msn);
+            self.pending.require_all(changed, UNCOVERED, config.repetitions);
+            self.changed(next.msn);
         }
     }
 
@@ -149,16 +151,16 @@ impl TcpSenderContext {
                 self.establishment.require_dynamic(config.repetitions);
                 self.changed(msn);
             }
-            return (bit(aged::OUTER_TTL, header.ttl != before.ttl), header.tos != before.tos);
+            return (bit(changes::OUTER_TTL, header.ttl != before.ttl), header.tos != before.tos);
         }
         // Another behavior has other formats, or other octets in the irregular chain, so that the TCP checksum is in another
         // place; but not these two.
         let has_other = ip.behavior != kept.behavior;
         let is_swapped = has_other && ip.behavior.is_sequential() && kept.behavior.is_sequential();
-        let changed = bit(aged::TTL, header.ttl != before.ttl)
-            | bit(aged::DSCP, header.tos >> 2 != before.tos >> 2)
-            | bit(aged::BEHAVIOR, has_other)
-            | bit(aged::DF, header.df != before.df || is_swapped);
+        let changed = bit(changes::TTL, header.ttl != before.ttl)
+            | bit(changes::DSCP, header.tos >> 2 != before.tos >> 2)
+            | bit(changes::BEHAVIOR, has_other)
+            | bit(changes::DF, header.df != before.df || is_swapped);
         (changed, header.tos & 0b11 != before.tos & 0b11)
     }
 
@@ -172,43 +174,6 @@ impl TcpSenderContext {
             self.establishment.require_ir(config.repetitions);
             self.changed(next.msn);
         }
-    }
-
-    /// Records changed fields, a bit each.
-    #[cold]
-    fn note_fields(&mut self, changed: u16, msn: u16) {
-        self.young |= changed;
-        for (what, age) in self.ages.iter_mut().enumerate().filter(|(what, _)| changed >> what & 1 == 1) {
-            debug_assert!(what < aged::COUNT);
-            *age = 0;
-        }
-        self.changed(msn);
-    }
-
-    /// Returns the fields that a packet must carry since they have changed, a bit each.
-    #[inline]
-    fn due(&self, config: &CompressorConfig) -> u16 {
-        if self.young == 0 { 0 } else { self.younger_than(config.repetitions) }
-    }
-
-    /// Returns the changed fields, a bit each, until `repetitions` packets, or as many as a field needs, have carried them.
-    #[cold]
-    fn younger_than(&self, repetitions: u8) -> u16 {
-        let is_due = |what: usize, age: u8| {
-            let enough = if UNCOVERED >> what & 1 == 1 { SURE } else { 0 };
-            age < repetitions.max(enough)
-        };
-        let ages = self.ages.iter().enumerate();
-        self.young & ages.fold(0, |due, (what, age)| due | bit(what, is_due(what, *age)))
-    }
-
-    /// Counts a packet for every field that has changed.
-    #[cold]
-    fn age(&mut self, config: &CompressorConfig) {
-        for age in &mut self.ages {
-            *age = age.saturating_add(1);
-        }
-        self.young = self.younger_than(config.repetitions);
     }
 
     /// Writes a recorded packet, if it needs no IR or IR-DYN packet.
@@ -238,7 +203,7 @@ impl TcpSenderContext {
         {
             return in_full(Format::IrDyn);
         }
-        let plan = self.plan(next, is_careful, config);
+        let plan = self.plan(next, is_careful);
         let mut x = self.fields(next, last, segment.payload.len() as u32, &plan, config);
         match compressed(writer, next, segment.headers, &plan, &mut x) {
             Some(format) => Written { format, present: x.options.present, is_right },
@@ -257,14 +222,15 @@ impl TcpSenderContext {
         segment: &TcpSegment<'_>,
         config: &CompressorConfig,
     ) -> Written {
+        let context = self.behind(last, config);
         let config = CompressorConfig { repetitions: 1, window: 1, ..*config };
-        self.behind(last).write(now, writer, next, last, segment, &config)
+        context.write(now, writer, next, last, segment, &config)
     }
 
     /// Returns the fields that a compressed packet has to carry.
     #[inline]
-    fn plan(&self, next: &TcpState, is_careful: bool, config: &CompressorConfig) -> PacketNeeds {
-        let due = self.due(config);
+    fn plan(&self, next: &TcpState, is_careful: bool) -> PacketNeeds {
+        let due = self.pending.fields();
         let common = !next.ack_flag
             || is_careful
             || next.urg_flag
@@ -458,9 +424,7 @@ impl TcpSenderContext {
         if written.present != 0 || next.options.used >> index::SACK != 0 {
             self.note_sent_items(&next.options, written, config);
         }
-        if self.young != 0 {
-            self.age(config);
-        }
+        self.pending.count_all();
         let has_stamps = next.options.used >> index::TIMESTAMP & 1 == 1;
         if next.ack_stride != last.ack_stride {
             self.scaled_acks = 0;
