@@ -24,7 +24,7 @@ pub(crate) use crate::storage::SharedMemory;
 use crate::storage::{BLOCK_OCTETS, Slots};
 
 pub(crate) use outcome::{Failure, Problem, Unbuildable, Verified, verify_crc8};
-pub(crate) use profile::{IncomingPacket, NackPolicy, ReceiverContext, on_failure};
+pub(crate) use profile::{IncomingPacket, NackPolicy, ReceiverContext};
 
 /// Number of feedback elements that can wait to be sent. A further one replaces the oldest.
 const PENDING: usize = 8;

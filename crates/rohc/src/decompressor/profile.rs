@@ -7,11 +7,11 @@ use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
-use crate::feedback::{AckType, Feedback};
+use crate::feedback::Feedback;
+use crate::flow::health::{Health, Verdict};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
-use crate::state::DecompressorState;
 
 /// A packet to be decompressed.
 pub(crate) struct IncomingPacket<'a, 'p, 'm> {
@@ -89,15 +89,12 @@ pub(crate) trait ReceiverContext {
     /// Counts a verified packet. Returns true if it has to be acknowledged in a flow for which the mode `wanted` is configured.
     fn note_success(&mut self, first: u8, format: Format, wanted: Mode) -> bool;
 
-    /// Counts a failed packet, whose reason is `failure` if the profile has reported one, moves the state down, and returns the
-    /// feedback that is due.
-    fn note_failure(
-        &mut self,
-        at: Moment,
-        first: u8,
-        failure: Option<&Failure>,
-        policy: &NackPolicy<'_>,
-    ) -> Option<AckType>;
+    /// Its health; `None` if there is nothing to be damaged.
+    fn health_mut(&mut self) -> Option<&mut Health>;
+
+    /// Judges a failed packet, whose reason is `failure` if the profile has reported one.
+    fn judge(&mut self, at: Moment, first: u8, failure: Option<&Failure>, policy: &NackPolicy<'_>)
+    -> Verdict;
 
     /// Completes feedback on a packet of that format, or on a failed one.
     fn complete(
@@ -115,9 +112,6 @@ pub(crate) struct NackPolicy<'c> {
     pub(crate) is_two_way: bool,
     /// Packets of the CID that have failed since the last negative feedback.
     pub(crate) failures_since_nack: u8,
-    /// IR-DYN packets were right, and several packets behind them were not: the static part is that of another flow, which had the CID
-    /// before.
-    pub(crate) is_static_wrong: bool,
 }
 
 impl NackPolicy<'_> {
@@ -125,28 +119,9 @@ impl NackPolicy<'_> {
     pub(crate) fn nack(&self) -> Threshold {
         if self.is_two_way { self.config.nack } else { self.config.one_way }
     }
-}
 
-/// Moves the state down after a failure, and returns the feedback that is due. RFC 3095, section 5.3.2.2.3; RFC 5225, section
-/// 5.3.2. In Full Context that is a NACK after many failures, or if it `is_urgent`; in Static Context it is a STATIC-NACK if the
-/// static part `is_damaged`.
-pub(crate) fn on_failure(
-    state: &mut DecompressorState,
-    has_many_failures: bool,
-    is_urgent: bool,
-    is_damaged: bool,
-) -> Option<AckType> {
-    match state {
-        DecompressorState::Fc if has_many_failures => {
-            state.on_dynamic_damage();
-            Some(AckType::Nack)
-        }
-        DecompressorState::Fc => is_urgent.then_some(AckType::Nack),
-        DecompressorState::Sc if is_damaged => {
-            state.on_static_damage();
-            Some(AckType::StaticNack)
-        }
-        DecompressorState::Sc => Some(AckType::Nack),
-        DecompressorState::Nc => Some(AckType::StaticNack),
+    /// `k_2` where feedback is sent: without it, the static part comes no sooner if it is dropped.
+    pub(crate) fn static_nack(&self) -> Option<u8> {
+        self.is_two_way.then_some(self.config.static_nack.k)
     }
 }

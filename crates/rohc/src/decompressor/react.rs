@@ -12,6 +12,7 @@ use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::health::Verdict;
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
@@ -94,9 +95,21 @@ impl DecompressorContext {
         if is_static_wrong {
             self.behind_ir_dyn = 0;
         }
-        let failures_since_nack = self.failures_since_nack;
-        let policy = NackPolicy { config, is_two_way, failures_since_nack, is_static_wrong };
-        context.note_failure(at, first, problem.failure(), &policy)
+        if let Some(Failure::NoMemory) = problem.failure() {
+            return Some(AckType::StaticNack);
+        }
+        let policy = NackPolicy { config, is_two_way, failures_since_nack: self.failures_since_nack };
+        match context.judge(at, first, problem.failure(), &policy) {
+            Verdict::NoEvidence(ack) => ack,
+            Verdict::Evidence(evidence) => {
+                let health = context.health_mut()?;
+                if is_static_wrong {
+                    health.drop_static();
+                    return Some(AckType::StaticNack);
+                }
+                health.note_failure(&evidence)
+            }
+        }
     }
 
     /// True if a negative acknowledgment was sent so recently that another one has to wait. After three weeks without one this

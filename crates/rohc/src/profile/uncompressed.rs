@@ -16,6 +16,7 @@ use crate::decompressor::{
     Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::health::{Health, Verdict};
 use crate::framing::CidFrame;
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -286,8 +287,12 @@ impl ReceiverContext for UncompressedReceiver {
         format == Format::Ir
     }
 
-    fn note_failure(&mut self, _: Moment, _: u8, _: Option<&Failure>, _: &NackPolicy<'_>) -> Option<AckType> {
+    fn health_mut(&mut self) -> Option<&mut Health> {
         None
+    }
+
+    fn judge(&mut self, _: Moment, _: u8, _: Option<&Failure>, _: &NackPolicy<'_>) -> Verdict {
+        Verdict::NoEvidence(None)
     }
 
     /// Completes feedback: the only kind is an ACK in FEEDBACK-1 (RFC 5795, section 5.4.5).

@@ -11,6 +11,7 @@ use super::{HeaderFields, Whole, msn_interval};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
+use crate::flow::health::Health;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
@@ -42,18 +43,14 @@ const OLDER: u32 = 128;
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoapReceiverContext {
-    pub(crate) state: DecompressorState,
+    pub(crate) health: Health,
     pub(super) shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
     /// Names of the flow and of its other direction.
     pub(super) names: [u32; 2],
-    /// Outcomes of the last 16 packets: 1 is a failure.
-    pub(crate) failures: u16,
-    /// Number of packets that should have repaired the context, and failed.
-    unrepaired: u8,
     /// After damage, one packet has passed a CRC of 8 bits; another one must follow.
-    trial: bool,
+    pub(super) trial: bool,
     /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
     /// Packets since the last report, and losses among them by the MSN.
@@ -84,12 +81,10 @@ struct Search {
 impl CoapReceiverContext {
     pub(crate) const fn new() -> Self {
         Self {
-            state: DecompressorState::Nc,
+            health: Health::NEW,
             shared: CoapState::new(),
             arrivals: Arrivals::NEW,
             names: [0; 2],
-            failures: 0,
-            unrepaired: 0,
             trial: false,
             ack_due: false,
             seen: 0,
@@ -131,7 +126,7 @@ impl CoapReceiverContext {
         memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::Pt1));
         }
         let format = format_of(packet.first, &self.shared).ok_or(Failure::Malformed)?;
@@ -145,7 +140,7 @@ impl CoapReceiverContext {
         let mut reader = Reader::new(packet.first, packet.rest);
         short(format, &mut reader, &mut x).map_err(|_| Failure::Malformed)?;
         // RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context.
-        if self.state == DecompressorState::Sc && format == Format::Pt0 {
+        if self.health.state == DecompressorState::Sc && format == Format::Pt0 {
             return Err(Failure::NotAllowed(format));
         }
         let template =
@@ -160,14 +155,14 @@ impl CoapReceiverContext {
         let sum = sum_for(&self.shared, payload);
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
-        if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
+        if self.health.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
             self.trial = true;
             return Err(Failure::OnTrial(format));
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
-        self.ack_due = !x.carries.is_nothing() || self.state == DecompressorState::Sc;
+        self.ack_due = !x.carries.is_nothing() || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
@@ -364,11 +359,11 @@ impl CoapReceiverContext {
     #[inline]
     pub(super) fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
-        self.unrepaired = 0;
+        self.health.note_repair();
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
             self.shared.accept(x, template);
         }
-        self.state.on_success();
+        self.health.state.on_success();
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
@@ -386,20 +381,6 @@ impl CoapReceiverContext {
             -8..0 => self.lost = self.lost.saturating_sub(1),
             _ => {}
         }
-    }
-
-    /// Counts a failed packet, after which earlier successes prove nothing.
-    pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
-        self.failures = self.failures << 1 | 1;
-        self.trial = false;
-        if let Some(Failure::Crc(Format::CoCommon | Format::CoRepair)) = failure {
-            self.unrepaired = self.unrepaired.saturating_add(1);
-        }
-    }
-
-    /// True if successive packets with all fields that can change have failed: a field that cannot change is wrong.
-    pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
-        self.state == DecompressorState::Sc && self.unrepaired >= limit
     }
 
     /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.

@@ -14,10 +14,11 @@ use crate::compressor::{
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified, on_failure,
+    Traced, Verified,
 };
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::health::{Evidence, Health, Verdict};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
@@ -278,41 +279,39 @@ impl ReceiverContext for decompress::CoapReceiverContext {
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
+        let (state, sn) = (self.health.state.name(), Some(u32::from(self.msn())));
         ContextState { cid, profile: ProfileId::Coap, state, mode: config.mode, sn }
     }
 
     #[inline]
     fn note_success(&mut self, _: u8, _: Format, wanted: Mode) -> bool {
-        self.failures <<= 1;
+        self.health.note_success();
         wanted != Mode::Unidirectional && (self.ack_due || self.has_report())
     }
 
-    fn note_failure(
-        &mut self,
-        _: Moment,
-        _: u8,
-        failure: Option<&Failure>,
-        policy: &NackPolicy<'_>,
-    ) -> Option<AckType> {
+    fn health_mut(&mut self) -> Option<&mut Health> {
+        Some(&mut self.health)
+    }
+
+    fn judge(&mut self, _: Moment, _: u8, failure: Option<&Failure>, policy: &NackPolicy<'_>) -> Verdict {
         if let Some(Failure::OnTrial(_)) = failure {
-            return None;
+            return Verdict::NoEvidence(None);
         }
-        self.note_failure(failure);
-        if let Some(Failure::NoMemory) = failure {
-            return Some(AckType::StaticNack);
-        }
-        let has_many_failures = policy.config.nack.is_reached(self.failures);
-        // Waiting does not restore a template that was lost.
-        let is_urgent = matches!(failure, Some(Failure::UnknownTemplate(_)));
-        let is_damaged = policy.is_two_way && self.is_beyond_repair(policy.config.static_nack.k);
-        on_failure(&mut self.state, has_many_failures, is_urgent, is_damaged)
+        // Earlier successes prove nothing any more.
+        self.trial = false;
+        Verdict::Evidence(Evidence {
+            nack: policy.config.nack,
+            // Waiting does not restore a template that was lost.
+            is_urgent: matches!(failure, Some(Failure::UnknownTemplate(_))),
+            is_repair: matches!(failure, Some(Failure::Crc(Format::CoCommon | Format::CoRepair))),
+            static_nack: policy.static_nack(),
+        })
     }
 
     fn complete(&mut self, element: Feedback, format: Option<Format>, _: &DecompressorConfig) -> Feedback {
         let element = Feedback {
             loss: self.report(),
-            ..element.with_msn(FeedbackForm::Rfc6846, self.state, self.msn())
+            ..element.with_msn(FeedbackForm::Rfc6846, self.health.state, self.msn())
         };
         let is_first = format.is_some_and(Format::is_initialization);
         if element.ack != AckType::Ack || is_first || element.loss.is_some() {

@@ -65,7 +65,7 @@ impl CoapReceiverContext {
         let keeps = !replicates
             && x.keep
             && self.shared.path.is_flow_of(&next.path)
-            && self.state != DecompressorState::Nc;
+            && self.health.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
         let request = self.request(&next, &template, names, &mut x, memory.sent);
@@ -97,7 +97,7 @@ impl CoapReceiverContext {
         self.shared = next;
         if !is_defined {
             self.release(memory.templates);
-            self.state = DecompressorState::Nc;
+            self.health.state = DecompressorState::Nc;
             return Err(Failure::NoMemory);
         }
         self.names = names;

@@ -27,6 +27,7 @@ use crate::arrival::{Arrivals, Moment};
 use crate::caution::REPEATED;
 use crate::decompressor::{Failure, Verified};
 use crate::field::movement::Movement;
+use crate::flow::health::Health;
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -35,10 +36,6 @@ use crate::state::DecompressorState;
 
 /// Number of packets that fit into a pause from which on it is unusual.
 const PAUSE: u64 = 16;
-
-/// Mask of the last two packets in `Rfc3095ReceiverContext::failures`. If both failed, a header that is right by CRC-3 is
-/// held back.
-pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// Fields of the headers behind IP and UDP in a context, depending on its profile.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +113,7 @@ impl Sums {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rfc3095ReceiverContext {
     pub(crate) profile: ProfileId,
-    pub(crate) state: DecompressorState,
+    pub(crate) health: Health,
     pub(crate) mode: DecompressorMode,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
@@ -127,9 +124,6 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(super) sn: u32,
     /// Ref -1, while ref 0 is in doubt.
     pub(super) doubt: Doubt,
-    /// Outcomes of the last 16 packets, and of the last 16 updates: 1 is a failure.
-    pub(crate) failures: u16,
-    pub(crate) update_failures: u16,
     /// R-mode: number of successive updates of one kind, as counted for acknowledgments.
     pub(super) sequence: u8,
     /// States of CRC-3 and CRC-7 after the CRC-STATIC octets. Only stored for at most two IP headers without lists.
@@ -148,7 +142,7 @@ impl Rfc3095ReceiverContext {
     pub(crate) fn new(profile: ProfileId) -> Self {
         Self {
             profile,
-            state: DecompressorState::Nc,
+            health: Health::NEW,
             mode: DecompressorMode::default(),
             ip_count: 1,
             ips: [IpFields::default(); BASE_IPS],
@@ -160,8 +154,6 @@ impl Rfc3095ReceiverContext {
             },
             sn: 0,
             doubt: Doubt::default(),
-            failures: 0,
-            update_failures: 0,
             sequence: 0,
             crc_static: CrcStatic::UNKNOWN,
             lists: [ListState::default(); LISTS],
@@ -235,7 +227,7 @@ impl Rfc3095ReceiverContext {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::Uo0));
         }
         let mut x = self.fields();
@@ -248,7 +240,7 @@ impl Rfc3095ReceiverContext {
         let check = Check::of_width(width).ok_or(Failure::Malformed)?;
         // RFC 3095, section 5.3.2.2.1, and RFC 5795, section 5.2.3: packets with a CRC of 3 bits, or none, are not used on an
         // invalid dynamic context.
-        if self.state == DecompressorState::Sc && check == Check::Crc3 {
+        if self.health.state == DecompressorState::Sc && check == Check::Crc3 {
             return Err(Failure::NotAllowed(format));
         }
         if x.ip_count > BASE_IPS {
@@ -394,12 +386,12 @@ impl Rfc3095ReceiverContext {
         }
         let is_plain = updates && !passed.has_lists && x.ip_count <= BASE_IPS;
         self.crc_static = if is_plain { CrcStatic(passed.crc_static) } else { CrcStatic::UNKNOWN };
-        self.state.on_success();
+        self.health.state.on_success();
         if passed.proved {
-            self.failures = 0;
-        } else if check == Check::Crc3 && self.failures & DOUBTFUL == DOUBTFUL {
+            self.health.note_proof();
+        } else if check == Check::Crc3 && self.health.is_doubtful() {
             // CRC-3 accepts one in eight of the headers that a damaged context produces.
-            self.failures <<= 1;
+            self.health.note_success();
             return Err(Failure::OnTrial(format));
         }
         Ok(())
@@ -463,17 +455,17 @@ impl Rfc3095ReceiverContext {
     }
 
     fn is_steady(&self) -> bool {
-        self.failures & DOUBTFUL == 0 && self.arrivals.failed() < LATE as u8
+        self.health.is_steady() && self.arrivals.failed() < LATE as u8
     }
 
     /// Counts a verified packet.
     #[inline]
     pub(crate) fn note_success(&mut self, update: bool) {
-        self.failures <<= 1;
+        self.health.note_success();
         if update {
-            self.update_failures <<= 1;
-            // An update was verified by 7 or 8 bits: earlier failures are no longer evidence about the context.
-            self.failures = 0;
+            // It was verified by 7 or 8 bits.
+            self.health.note_proof();
+            self.health.note_repair();
         }
     }
 

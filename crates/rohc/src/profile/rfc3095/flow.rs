@@ -17,9 +17,10 @@ use crate::compressor::{
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified, on_failure,
+    Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::health::{Evidence, Health, Verdict};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
@@ -310,7 +311,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     }
 
     fn context_state(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
-        let (profile, state) = (self.profile, self.state.name());
+        let (profile, state) = (self.profile, self.health.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn()) }
     }
 
@@ -324,44 +325,35 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         (format == Format::Ir || !self.mode.is_quiet(wanted)) && self.acknowledges(format, wanted)
     }
 
-    fn note_failure(
+    fn health_mut(&mut self) -> Option<&mut Health> {
+        Some(&mut self.health)
+    }
+
+    fn judge(
         &mut self,
         at: Moment,
         first: u8,
         failure: Option<&Failure>,
         policy: &NackPolicy<'_>,
-    ) -> Option<AckType> {
+    ) -> Verdict {
         let is_behind_pause = self.is_behind_pause(at);
-        match failure {
-            // None of these shows that the context is damaged, and a packet with a strong CRC would decide. A request
-            // can wait while other packets are in flight; after a pause each of them may be the last one for long.
-            Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
-                return (policy.failures_since_nack >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
-            }
-            Some(Failure::NoMemory) => return Some(AckType::StaticNack),
-            _ => {}
+        // None of these shows that the context is damaged, and a packet with a strong CRC would decide. A request
+        // can wait while other packets are in flight; after a pause each of them may be the last one for long.
+        if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) = failure {
+            let is_due = policy.failures_since_nack >= HELD_BACK || is_behind_pause;
+            return Verdict::NoEvidence(is_due.then_some(AckType::Nack));
         }
-        let (before, is_update) = (self.state, self.is_update(first));
-        if self.mode.mode() == Mode::Reliable && before != DecompressorState::Nc && !is_update {
+        let (state, is_update) = (self.health.state, self.is_update(first));
+        if self.mode.mode() == Mode::Reliable && state != DecompressorState::Nc && !is_update {
             // RFC 3095, section 5.5.2.2: "Feedback is never sent for packets not updating the context".
-            return None;
+            return Verdict::NoEvidence(None);
         }
-        if policy.is_static_wrong {
-            self.state.on_dynamic_damage();
-            self.state.on_static_damage();
-            return Some(AckType::StaticNack);
-        }
-        self.failures = self.failures << 1 | 1;
-        if is_update {
-            self.update_failures = self.update_failures << 1 | 1;
-        }
-        let has_many_failures = policy.nack().is_reached(self.failures);
-        let is_damaged = is_update && policy.config.static_nack.is_reached(self.update_failures);
-        let ack = on_failure(&mut self.state, has_many_failures, is_behind_pause, is_damaged);
-        if before == DecompressorState::Fc && self.state == DecompressorState::Sc {
-            self.update_failures = 0;
-        }
-        ack
+        Verdict::Evidence(Evidence {
+            nack: policy.nack(),
+            is_urgent: is_behind_pause,
+            is_repair: is_update && state != DecompressorState::Fc,
+            static_nack: Some(policy.config.static_nack.k),
+        })
     }
 
     fn complete(
@@ -371,7 +363,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         config: &DecompressorConfig,
     ) -> Feedback {
         element.mode = Some(self.mode.named());
-        if self.state != DecompressorState::Nc {
+        if self.health.state != DecompressorState::Nc {
             element.sn_bits = self.feedback_sn_bits(format);
             element.sn = self.sn() & ((1 << element.sn_bits) - 1);
         }

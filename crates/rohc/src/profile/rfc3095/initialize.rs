@@ -51,7 +51,7 @@ impl Rfc3095ReceiverContext {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::IrDyn));
         }
         let mut reader = Reader::new(packet.first, packet.rest);
@@ -72,7 +72,7 @@ impl Rfc3095ReceiverContext {
     ) -> Result<Verified, Failure> {
         self.keep_static(x, pool)?;
         self.crc_static = CrcStatic::UNKNOWN;
-        self.state.on_static();
+        self.health.state.on_static();
         Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: 0 })
     }
 
@@ -146,10 +146,10 @@ impl Rfc3095ReceiverContext {
         if format == Format::IrDyn && self.is_refuted_by_sum(&layout, x, out, payload) {
             return Err(Failure::Crc(format));
         }
-        let is_established = self.state != DecompressorState::Nc;
+        let is_established = self.health.state != DecompressorState::Nc;
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
-        let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
+        let goes_on = self.health.state == DecompressorState::Fc && !is_other_flow;
         if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
             return self.initialized(packet, format, &layout, payload, deliver_empty, out);
         }
@@ -183,7 +183,7 @@ impl Rfc3095ReceiverContext {
                 state.note_ah_sn(sn, x.sn);
             }
         }
-        self.state.on_success();
+        self.health.state.on_success();
         self.initialized(packet, format, &layout, payload, deliver_empty, out)
     }
 

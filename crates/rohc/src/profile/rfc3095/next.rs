@@ -12,7 +12,7 @@ use thinair_wire::time::Instant;
 use super::cce::Coverage;
 use super::classify::{ClassifiedPacket, rtp_header};
 use super::compress::Rfc3095SenderContext;
-use super::decompress::{DOUBTFUL, Rfc3095ReceiverContext, UpperFields};
+use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::header::{self, ChainFields, ExtensionLists, TransportLayout, datagram_len, ip_dynamic};
 use super::ip_id::behavior;
 use super::rtp::RtpFields;
@@ -393,10 +393,10 @@ impl Rfc3095ReceiverContext {
     /// True if nothing is in doubt, and the next packet can only be the one after the last.
     #[inline]
     fn awaits_next(&self, now: Moment) -> bool {
-        self.state == DecompressorState::Fc
+        self.health.state == DecompressorState::Fc
             && self.mode.mode() != Mode::Reliable
             && !self.doubt.is_open()
-            && self.failures & DOUBTFUL != DOUBTFUL
+            && !self.health.is_doubtful()
             && self.arrivals.has_not_failed()
             && self.is_next(now, 1 << 4)
     }

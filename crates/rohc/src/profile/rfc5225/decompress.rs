@@ -13,14 +13,12 @@ use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::field::movement::Movement;
+use crate::flow::health::Health;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 use crate::work;
-
-/// The last packets, as [`V2ReceiverContext::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
-pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// First octets of `IR`, `co_repair` and `co_common`.
 const IR: u8 = 0xFD;
@@ -30,12 +28,8 @@ const CO_REPAIR: u8 = 0xFB;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct V2ReceiverContext {
     pub(super) profile: ProfileId,
-    pub(super) state: DecompressorState,
+    pub(super) health: Health,
     pub(super) arrivals: Arrivals,
-    /// The outcome of the last 16 packets: 1 is a failure.
-    pub(super) failures: u16,
-    /// Packets that should have repaired the context and have failed, one after the other.
-    pub(super) unrepaired: u8,
     /// The last packet has changed what the compressor wants to be told of.
     pub(super) ack_due: bool,
     /// The UDP checksum of the last packet with a CRC of 7 bits or more was right.
@@ -171,10 +165,8 @@ impl V2ReceiverContext {
     pub(super) const fn new(profile: ProfileId) -> Self {
         Self {
             profile,
-            state: DecompressorState::Nc,
+            health: Health::NEW,
             arrivals: Arrivals::NEW,
-            failures: 0,
-            unrepaired: 0,
             ack_due: false,
             sums: false,
             movement: Movement::NONE,
@@ -200,7 +192,7 @@ impl V2ReceiverContext {
         room: &mut State,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let is_known = self.state != DecompressorState::Nc;
+        let is_known = self.health.state != DecompressorState::Nc;
         let mut next = State::new(self.profile);
         if is_known {
             (next.csrcs, next.known, next.msn) = (room.csrcs, room.known, room.msn);
@@ -219,7 +211,11 @@ impl V2ReceiverContext {
             return Verified::deliver(packet, Format::Ir, len, payload, out);
         }
         if !is_same_flow {
-            *self = Self { state: self.state, arrivals: self.arrivals, ..Self::new(self.profile) };
+            *self = Self {
+                health: self.health.of_other_flow(),
+                arrivals: self.arrivals,
+                ..Self::new(self.profile)
+            };
             self.moved = next.msn;
         }
         self.arrivals = if goes_on { self.arrivals.behind(now, ahead) } else { Arrivals::NEW };
@@ -254,12 +250,12 @@ impl V2ReceiverContext {
         room: &mut State,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::CoCommon));
         }
         let mut found = self.read(now, packet, room)?;
         let (format, payload) = (found.format, found.payload);
-        if self.state == DecompressorState::Sc && !is_strong(format) {
+        if self.health.state == DecompressorState::Sc && !is_strong(format) {
             return Err(Failure::NotAllowed(format));
         }
         let Meant { ahead, proved, len, .. } = self.find(now, &mut found, room, out)?;
@@ -285,11 +281,11 @@ impl V2ReceiverContext {
         if is_strong(format) {
             self.sums = found.next.has_right_sum(out, payload);
         }
-        let is_on_trial = !is_strong(format) && !proved && self.failures & DOUBTFUL == DOUBTFUL;
+        let is_on_trial = !is_strong(format) && !proved && self.health.is_doubtful();
         self.accept(now, &found, room, ahead);
         if is_on_trial {
             // Of headers that a damaged context makes, 3 bits of CRC let one in eight through.
-            self.failures <<= 1;
+            self.health.note_success();
             return Err(Failure::OnTrial(format));
         }
         Verified::deliver(packet, format, len, payload, out)
@@ -301,7 +297,7 @@ impl V2ReceiverContext {
         let pair = Pair { next: &found.next, last, format: found.format, is_whole };
         // A number that is missing is late. A sender that has gone back repeats others.
         self.behind = self.behind.filter(|msn| !self.is_missing(msn.wrapping_sub(last.msn).cast_signed()));
-        self.state == DecompressorState::Fc && pair.is_late(&mut self.behind)
+        self.health.state == DecompressorState::Fc && pair.is_late(&mut self.behind)
     }
 
     /// True if the number at a distance is one of the last ones, and has not been received.
@@ -342,7 +338,7 @@ impl V2ReceiverContext {
             is_covered = next.sum_covers_rtp();
             // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
             let silence = line.wrapping_sub(before);
-            let is_jump = self.state != DecompressorState::Nc && next.ts_stride == room.ts_stride;
+            let is_jump = self.health.state != DecompressorState::Nc && next.ts_stride == room.ts_stride;
             self.has_uneven_jumps |= is_jump && next.ts_stride > 1 && !silence.is_multiple_of(next.ts_stride);
             if is_covered && next.ts_stride > 1 && silence.is_multiple_of(next.ts_stride) {
                 intervals = packets.saturating_add(silence / next.ts_stride);
@@ -357,7 +353,7 @@ impl V2ReceiverContext {
             let moved = next.ip_id_offset.wrapping_sub(room.ip_id_offset);
             self.movement.note(moved, ahead.max(0).unsigned_abs());
         }
-        let is_repaired = self.state == DecompressorState::Sc;
+        let is_repaired = self.health.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;
         if let Late::Noted(msn) = self.late {
             (self.late, self.ack_due) = (Late::Due(msn), true);
@@ -369,10 +365,11 @@ impl V2ReceiverContext {
         // Nothing is known of the numbers before one that has gone back.
         self.seen =
             if ahead < 0 { u16::MAX } else { self.seen.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1 };
-        (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
+        (self.msn, self.is_timed) = (next.msn, next.time_stride != 0);
+        self.health.note_repair();
         self.irregular = next.irregular_octets();
         *room = *next;
-        self.state.on_success();
+        self.health.state.on_success();
     }
 
     /// Reads a compressed packet.
@@ -419,7 +416,7 @@ impl V2ReceiverContext {
 
     /// Counts a packet that was right. Returns true if it is acknowledged.
     pub(super) fn note_success(&mut self) -> bool {
-        self.failures <<= 1;
+        self.health.note_success();
         core::mem::take(&mut self.ack_due)
     }
 
@@ -428,14 +425,6 @@ impl V2ReceiverContext {
         let Late::Due(msn) = self.late else { return None };
         self.late = Late::None;
         Some(msn)
-    }
-
-    /// Counts a packet that has failed.
-    pub(super) fn note_failure(&mut self, failure: Option<&Failure>) {
-        self.failures = self.failures << 1 | 1;
-        if let Some(Failure::Crc(format)) = failure {
-            self.unrepaired = self.unrepaired.saturating_add(u8::from(is_strong(*format)));
-        }
     }
 
     /// Tells the fields of a packet, as far as this context can, and its format.
@@ -451,7 +440,7 @@ impl V2ReceiverContext {
             let _ = ir(&mut Tracer::new(reader, &mut tell), &mut next);
             return Some(Format::Ir);
         }
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return None;
         }
         let (mut next, mut x) = (*room, Fields::read(room));

@@ -5,7 +5,7 @@
 //! checksum proves them, timestamps are tried, too, that do not go on from the last one: of packets that were sent before it jumped, and
 //! of packets behind a jump in a gap.
 
-use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext, Written};
+use super::decompress::{Packet, V2ReceiverContext, Written};
 use super::encodings::quarter;
 use super::formats::{Stamp, is_strong, resolve, ts_p};
 use super::late::latest;
@@ -179,7 +179,7 @@ impl V2ReceiverContext {
         let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
-        let meant = if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
+        let meant = if is_awaited && self.health.state == DecompressorState::Fc || is_whole || !depends {
             let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
             Meant { ahead: as_read, most: as_read.max(0).unsigned_abs(), proved: is_whole, len }
         } else if self.misses_ip_id(now, found) {
@@ -218,7 +218,7 @@ impl V2ReceiverContext {
         let (format, found_own) = (found.format, found.next.has_own_msn());
         let proves = self.sums && found.next.sum_covers_rtp();
         // A strong CRC tells, too, where the context is not damaged.
-        let may_be_before_jump = proves || is_strong(format) && self.failures & DOUBTFUL != DOUBTFUL;
+        let may_be_before_jump = proves || is_strong(format) && !self.health.is_doubtful();
         let stamp = found.x.stamp;
         let passed = self.arrivals.passed(now);
         let written = found.write(out)?;

@@ -4,6 +4,7 @@ use thinair_wire::header::chain::HeaderChain;
 
 use super::compress::{Outbound, V2SenderContext};
 use super::decompress;
+use super::formats::is_strong;
 use super::headers::{Headers, Kind, MAX_IP, upper};
 use super::state::{V2Room, has_rtp};
 use crate::arrival::Moment;
@@ -16,10 +17,11 @@ use crate::compressor::{
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified, on_failure,
+    Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
+use crate::flow::health::{Evidence, Health, Verdict};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
@@ -300,7 +302,8 @@ impl ReceiverContext for decompress::V2ReceiverContext {
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (profile, state, sn) = (self.profile, self.state.name(), Some(msn_of(self.profile, self.msn)));
+        let (profile, state, sn) =
+            (self.profile, self.health.state.name(), Some(msn_of(self.profile, self.msn)));
         ContextState { cid, profile, state, mode: config.mode, sn }
     }
 
@@ -308,24 +311,21 @@ impl ReceiverContext for decompress::V2ReceiverContext {
         self.note_success()
     }
 
-    fn note_failure(
-        &mut self,
-        _: Moment,
-        _: u8,
-        failure: Option<&Failure>,
-        policy: &NackPolicy<'_>,
-    ) -> Option<AckType> {
-        // It may be sent again, ever more seldom, and the next ones would look the same.
-        if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
-            return Some(AckType::Nack);
+    fn health_mut(&mut self) -> Option<&mut Health> {
+        Some(&mut self.health)
+    }
+
+    fn judge(&mut self, _: Moment, _: u8, failure: Option<&Failure>, policy: &NackPolicy<'_>) -> Verdict {
+        match failure {
+            // It may be sent again, ever more seldom, and the next ones would look the same.
+            Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) => Verdict::NoEvidence(Some(AckType::Nack)),
+            _ => Verdict::Evidence(Evidence {
+                nack: policy.nack(),
+                is_urgent: false,
+                is_repair: matches!(failure, Some(Failure::Crc(format)) if is_strong(*format)),
+                static_nack: policy.static_nack(),
+            }),
         }
-        self.note_failure(failure);
-        if let Some(Failure::NoMemory) = failure {
-            return Some(AckType::StaticNack);
-        }
-        let has_many_failures = policy.nack().is_reached(self.failures);
-        let is_damaged = policy.is_two_way && self.unrepaired >= policy.config.static_nack.k;
-        on_failure(&mut self.state, has_many_failures, false, is_damaged)
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, config: &DecompressorConfig) -> Feedback {
@@ -333,7 +333,7 @@ impl ReceiverContext for decompress::V2ReceiverContext {
         let clock = config.clock.filter(|_| has_rtp(self.profile)).or(self.is_timed.then_some(0));
         let late = self.late_to_acknowledge().filter(|_| element.ack == AckType::Ack);
         let msn = late.unwrap_or(self.msn);
-        Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.state, msn as u16) }
+        Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.health.state, msn as u16) }
     }
 }
 

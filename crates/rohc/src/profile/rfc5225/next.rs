@@ -232,8 +232,8 @@ impl decompress::V2ReceiverContext {
     ) -> Option<Verified> {
         let next = room.msn.wrapping_add(1);
         if u32::from(packet.first >> 3) != next & 0xF
-            || self.state != DecompressorState::Fc
-            || self.failures & decompress::DOUBTFUL == decompress::DOUBTFUL
+            || self.health.state != DecompressorState::Fc
+            || self.health.is_doubtful()
             || self.behind.is_some()
             || self.late != decompress::Late::None
             || !self.arrivals.has_not_failed()

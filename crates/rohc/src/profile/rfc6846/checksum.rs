@@ -30,7 +30,7 @@ impl TcpReceiverContext {
         last: &TcpState,
         ahead: i16,
     ) -> bool {
-        let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
+        let is_next = self.health.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
         is_next && (has_crc7(found.format) || self.calm == CALM && self.arrivals.is_next(now, TURN as u32))
     }
 }

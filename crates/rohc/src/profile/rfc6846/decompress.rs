@@ -17,6 +17,7 @@ use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::CidSpace;
 use crate::decompressor::{Failure, Verified};
+use crate::flow::health::Health;
 use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
@@ -25,7 +26,7 @@ use crate::work;
 /// Context of one flow at the decompressor, apart from its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpReceiverContext {
-    pub(crate) state: DecompressorState,
+    pub(crate) health: Health,
     /// The last packet with 7 bits of CRC or more had a correct TCP checksum, and later ones must have one.
     pub(super) expects_right: bool,
     /// MSN of the last change of a field that the TCP checksum does not cover.
@@ -43,10 +44,6 @@ pub(crate) struct TcpReceiverContext {
     pub(super) marks: [Mark; 2],
     /// Largest change of the distance of the two timestamps from one packet to the next; it decays slowly.
     pub(super) drift: u16,
-    /// Outcomes of the last 16 packets: 1 is a failure.
-    pub(crate) failures: u16,
-    /// Number of IR and IR-DYN packets in a row that have failed.
-    unrepaired: u8,
     /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
     /// Number of next packets that are not acknowledged.
@@ -116,7 +113,7 @@ impl<'p> ReadPacket<'p> {
 impl TcpReceiverContext {
     pub(crate) const fn new() -> Self {
         Self {
-            state: DecompressorState::Nc,
+            health: Health::NEW,
             expects_right: false,
             moved: 0,
             counts: false,
@@ -126,8 +123,6 @@ impl TcpReceiverContext {
             highest: 0,
             marks: [Mark::NEW; 2],
             drift: 0,
-            failures: 0,
-            unrepaired: 0,
             ack_due: false,
             unanswered: 0,
             msn: 0,
@@ -169,7 +164,7 @@ impl TcpReceiverContext {
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::CoCommon));
         }
         let last = &room.0;
@@ -228,7 +223,7 @@ impl TcpReceiverContext {
             self.pauses |= self.arrivals.has_paused();
             self.marks = [self.marks[1], Mark::of(&found.next)];
         }
-        self.ack_due = (is_strong || self.state == DecompressorState::Sc) && self.unanswered == 0;
+        self.ack_due = (is_strong || self.health.state == DecompressorState::Sc) && self.unanswered == 0;
         self.unanswered = self.unanswered.saturating_sub(1);
         self.accept(&found.next, room);
     }
@@ -275,35 +270,10 @@ impl TcpReceiverContext {
             self.highest = next.seq;
         }
         self.msn = next.msn;
-        self.unrepaired = 0;
+        self.health.note_repair();
         self.counts = next.inner().behavior.is_sequential();
         room.0 = *next;
-        self.state.on_success();
-    }
-
-    /// True if the IP-ID counts, and follows from the MSN.
-    pub(crate) fn counts(&self) -> bool {
-        self.counts
-    }
-
-    /// Counts a verified packet.
-    #[inline]
-    pub(crate) fn note_success(&mut self) {
-        self.failures <<= 1;
-    }
-
-    /// Counts a failed packet.
-    pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
-        self.failures = self.failures << 1 | 1;
-        self.calm = 0;
-        if let Some(Failure::Crc(Format::IrDyn | Format::CoCommon | Format::Rnd8 | Format::Seq8)) = failure {
-            self.unrepaired = self.unrepaired.saturating_add(1);
-        }
-    }
-
-    /// True if successive packets that should have repaired the context have failed: a field that cannot change is wrong.
-    pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
-        self.state == DecompressorState::Sc && self.unrepaired >= limit
+        self.health.state.on_success();
     }
 
     /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.

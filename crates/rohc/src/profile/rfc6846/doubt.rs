@@ -63,7 +63,7 @@ impl TcpReceiverContext {
     #[inline]
     pub(super) fn is_awaited(&self, now: Moment, found: &ReadPacket<'_>, ahead: i16) -> bool {
         (1..LATE_FROM).contains(&ahead)
-            && self.state == DecompressorState::Fc
+            && self.health.state == DecompressorState::Fc
             && (!found.next.inner().behavior.is_sequential() || self.arrivals.is_next(now, TURN as u32))
     }
 
@@ -82,7 +82,8 @@ impl TcpReceiverContext {
         // RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context, unless a checksum proves
         // them.
         let is_strong = has_crc7(format);
-        if self.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale) {
+        if self.health.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale)
+        {
             return Err(Failure::NotAllowed(format));
         }
         let meant = self.find(now, found, &room.0, out)?;

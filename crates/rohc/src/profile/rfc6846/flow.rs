@@ -13,9 +13,10 @@ use crate::compressor::{
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Threshold, Traced, Verified, on_failure,
+    Threshold, Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::health::{Evidence, Health, Verdict};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
@@ -233,7 +234,7 @@ impl ReceiverContext for decompress::TcpReceiverContext {
         let verified = if header.first == 0xFC {
             let base = Self::base_of(header, space)?.unwrap_or(cid);
             // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
-            held(base).filter(|base| base.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
+            held(base).filter(|base| base.health.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
             let base = *shared.rooms.get(base.index()).ok_or(Problem::NoContext)?;
             context.ir_cr(packet.at, header, space, &base, &mut shared.rooms[cid.index()], out)?
         } else {
@@ -277,40 +278,39 @@ impl ReceiverContext for decompress::TcpReceiverContext {
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
+        let (state, sn) = (self.health.state.name(), Some(u32::from(self.msn())));
         ContextState { cid, profile: ProfileId::Tcp, state, mode: config.mode, sn }
     }
 
     #[inline]
     fn note_success(&mut self, _: u8, _: Format, _: Mode) -> bool {
-        self.note_success();
+        self.health.note_success();
         core::mem::take(&mut self.ack_due)
     }
 
-    fn note_failure(
-        &mut self,
-        _: Moment,
-        _: u8,
-        failure: Option<&Failure>,
-        policy: &NackPolicy<'_>,
-    ) -> Option<AckType> {
-        // It may be retransmitted, at growing intervals, and the next ones would look alike.
-        if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
-            return Some(AckType::Nack);
+    fn health_mut(&mut self) -> Option<&mut Health> {
+        Some(&mut self.health)
+    }
+
+    fn judge(&mut self, _: Moment, _: u8, failure: Option<&Failure>, policy: &NackPolicy<'_>) -> Verdict {
+        match failure {
+            // It may be retransmitted, at growing intervals, and the next ones would look alike.
+            Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) => {
+                return Verdict::NoEvidence(Some(AckType::Nack));
+            }
+            _ => self.calm = 0,
         }
-        self.note_failure(failure);
-        if let Some(Failure::NoMemory) = failure {
-            return Some(AckType::StaticNack);
-        }
-        let nack = if !policy.is_two_way && self.counts() { COUNTS } else { policy.nack() };
-        let has_many_failures = nack.is_reached(self.failures);
+        let nack = if !policy.is_two_way && self.counts { COUNTS } else { policy.nack() };
         // "The header MUST be discarded and a NACK SHOULD be sent" (RFC 6846, section 6.3.2).
         let is_urgent = matches!(failure, Some(Failure::UnknownItem(_)));
-        let is_damaged = policy.is_two_way && self.is_beyond_repair(policy.config.static_nack.k);
-        on_failure(&mut self.state, has_many_failures, is_urgent, is_damaged)
+        let is_repair = matches!(
+            failure,
+            Some(Failure::Crc(Format::IrDyn | Format::CoCommon | Format::Rnd8 | Format::Seq8))
+        );
+        Verdict::Evidence(Evidence { nack, is_urgent, is_repair, static_nack: policy.static_nack() })
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        element.with_msn(FeedbackForm::Rfc6846, self.state, self.msn())
+        element.with_msn(FeedbackForm::Rfc6846, self.health.state, self.msn())
     }
 }

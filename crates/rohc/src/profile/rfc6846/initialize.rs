@@ -33,7 +33,7 @@ impl TcpReceiverContext {
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.first, packet.rest);
-        let is_known = self.state != DecompressorState::Nc;
+        let is_known = self.health.state != DecompressorState::Nc;
         let mut next = if is_known { room.0 } else { TcpState::EMPTY };
         next.ips = [IpState::EMPTY; MAX_IP];
         next.extensions.fill(0);
@@ -55,7 +55,7 @@ impl TcpReceiverContext {
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
+        if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::IrDyn));
         }
         let mut reader = Reader::new(packet.first, packet.rest);
@@ -104,7 +104,7 @@ impl TcpReceiverContext {
     /// True if an IR, IR-DYN or IR-CR packet is late: the context is newer.
     fn is_late(&self, next: &TcpState, room: &TcpRoom) -> bool {
         let behind = self.msn.wrapping_sub(next.msn);
-        self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
+        self.health.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
     /// Returns the base context of an IR-CR packet, if it is another one.
@@ -164,7 +164,7 @@ impl TcpReceiverContext {
     /// Starts the context with all fields of this packet.
     fn begin(&mut self, now: Moment, next: &TcpState, room: &mut TcpRoom) {
         self.is_stale = false;
-        let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
+        let is_new = self.health.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
         let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
         if !is_new {
             self.note_gap(now, next, &room.0, ahead);
