@@ -8,7 +8,6 @@ use super::formats::is_strong;
 use super::headers::{Headers, Kind, MAX_IP, upper};
 use super::state::{V2Room, has_rtp};
 use crate::arrival::Moment;
-use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
@@ -34,15 +33,15 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The packet in a profile; `None` if the channel does not have that, or it does not restore the packet.
-    fn of(profile: ProfileId, packet: &[u8], profiles: ProfileSet) -> Option<Self> {
-        if !profiles.has(profile) {
-            return None;
-        }
-        // IP alone may end at any IP header; a transport header follows the last one.
-        let least = if profile == ProfileId::IpV2 { 1 } else { MAX_IP };
-        let headers = (least..=MAX_IP).rev().filter_map(|most| Headers::parse(profile, packet, most));
-        let headers = headers.into_iter().find(|headers| headers.is_restored(packet.len(), false))?;
+    /// The packet in a profile, with its IP headers as far as they could be parsed; `None` if it is not restored.
+    fn of(profile: ProfileId, ips: Option<&(Headers, u8)>, packet: &[u8]) -> Option<Self> {
+        let is_restored = |headers: &Headers| headers.is_restored(packet.len(), false);
+        let all = ips.and_then(|(ips, next)| ips.with_upper(*next, profile, packet));
+        let headers = all.filter(is_restored).or_else(|| {
+            // IP alone may end at any IP header; a transport header follows the last one.
+            let fewer = (1..MAX_IP).rev().filter(|_| profile == ProfileId::IpV2);
+            fewer.filter_map(|most| Some(Headers::parse_ips(packet, most)?.0)).find(is_restored)
+        })?;
         Some(Self { profile, headers })
     }
 
@@ -130,10 +129,10 @@ impl Compressor<'_> {
 
     /// The packet in each profile that restores it, the highest first.
     fn candidates<'a>(&self, chain: &'a HeaderChain<'_>) -> impl Iterator<Item = Candidate> + use<'a> {
-        let profiles = self.config.channel.profiles();
-        V2Room::PROFILES
-            .into_iter()
-            .filter_map(move |profile| Candidate::of(profile, chain.packet(), profiles))
+        let (profiles, packet) = (self.config.channel.profiles(), chain.packet());
+        let ips = Headers::parse_ips(packet, MAX_IP);
+        let profiles = V2Room::PROFILES.into_iter().filter(move |profile| profiles.has(*profile));
+        profiles.filter_map(move |profile| Candidate::of(profile, ips.as_ref(), packet))
     }
 
     /// Compresses a packet by the highest profile that takes it; `None` if none does.

@@ -192,8 +192,9 @@ impl Headers {
         inner_ip: 0,
     };
 
-    /// The headers of a packet in a profile, with so many IP headers at `most`; `None` if it has others.
-    pub(super) fn parse(profile: ProfileId, packet: &[u8], most: usize) -> Option<Self> {
+    /// Parses the IP headers of a packet, at `most` so many, with what stands between them and in front of the transport header.
+    /// Returns the protocol of that, too.
+    pub(super) fn parse_ips(packet: &[u8], most: usize) -> Option<(Self, u8)> {
         let mut headers = Self::EMPTY;
         let mut next = match packet.first()? >> 4 {
             4 => protocol::IPV4,
@@ -230,16 +231,21 @@ impl Headers {
             next = kind.next(behind);
         }
         headers.truncate(known);
-        for &kind in upper(profile) {
-            let is_first = Some(&kind) == upper(profile).first();
-            if is_first && next != protocol_of(kind) {
-                return None;
-            }
-            let behind = packet.get(headers.len()..)?;
-            let len = kind.len(behind)?;
-            headers.push(kind, behind.get(..len)?)?;
+        (headers.count > 0).then_some((headers, next))
+    }
+
+    /// Adds the headers of a profile behind the IP headers, which the protocol `next` announces; `None` if there are others.
+    pub(super) fn with_upper(mut self, next: u8, profile: ProfileId, packet: &[u8]) -> Option<Self> {
+        let kinds = upper(profile);
+        if kinds.first().is_some_and(|first| next != protocol_of(*first)) {
+            return None;
         }
-        (headers.count > 0).then_some(headers)
+        for &kind in kinds {
+            let behind = packet.get(self.len()..)?;
+            let len = kind.len(behind)?;
+            self.push(kind, behind.get(..len)?)?;
+        }
+        Some(self)
     }
 
     /// Appends a header.
