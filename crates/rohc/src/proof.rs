@@ -3,7 +3,9 @@
 //! clock and carrier allow ([`Passed`]) are tried, and one is accepted if no other one fits: the packet that was sent is among them. The
 //! clock alone proves none, since a sender that was silent has sent fewer packets than fit into the time.
 
-use crate::arrival::Passed;
+use crate::arrival::{Arrivals, CLOCK_TURN, Moment, Passed};
+use crate::caution::REPEATED;
+use crate::field::movement::Movement;
 
 /// Largest distance ahead. A packet that is farther ahead counts as one that is behind.
 pub(crate) const HALF: u32 = 0x7FFF;
@@ -63,6 +65,49 @@ impl Candidates {
     fn is_complete(&self) -> bool {
         self.proves || self.turns < self.trials || self.is_exact()
     }
+}
+
+/// Bits of an RTP timestamp in a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TimestampBits {
+    /// None: the timestamp goes on from the last one. The bits of the sequence number come round after `turn` packets.
+    Inferred { turn: u32 },
+    /// They stand for values that are less than `reach` above the last one, of which a packet takes `step`.
+    Sent { reach: u32, step: u32 },
+}
+
+impl TimestampBits {
+    /// True if the timestamp may have jumped in at most `packets` lost ones, those that carried the jump among them, and the packet has too
+    /// few bits of it. A CRC accepts one that goes on from the last one. `has_jumped` tells that timestamps of the flow have jumped.
+    pub(crate) fn may_hide_jump(
+        self,
+        arrivals: &Arrivals,
+        now: Moment,
+        packets: u32,
+        has_jumped: bool,
+    ) -> bool {
+        let Passed { most, is_exact, intervals, .. } = arrivals.passed(now);
+        // A flow that pauses may have paused for a moment.
+        let has_paused = has_jumped || intervals.is_steady && arrivals.has_paused();
+        if packets.min(most) <= REPEATED as u32 || is_exact && !has_paused {
+            return false;
+        }
+        match self {
+            Self::Inferred { turn } => {
+                has_paused || !intervals.leave_no_silence(packets, turn, REPEATED as u32)
+            }
+            Self::Sent { reach, step } => {
+                arrivals.is_open(now, CLOCK_TURN) && intervals.most().saturating_mul(step) >= reach
+            }
+        }
+    }
+}
+
+/// True if an IP-ID that a packet depends on is likely to have moved in as many packets as the carrier counts: no checksum covers it, and a
+/// CRC may accept a wrong one.
+pub(crate) fn has_moved_by_count(arrivals: &Arrivals, now: Moment, movement: &Movement) -> bool {
+    let passed = arrivals.passed(now);
+    passed.is_counted && passed.most > REPEATED as u32 && movement.is_likely_in(passed.most)
 }
 
 /// Largest number of sequence numbers and timestamps together that a checksum of 16 bits tells apart.

@@ -26,7 +26,9 @@ use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, trials};
+use crate::proof::{
+    COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+};
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
 const TRIED: u8 = 16;
@@ -81,15 +83,10 @@ impl CandidateSearch<'_, '_> {
             && (1..=i64::from(passed.most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
     }
 
-    /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count: no checksum covers it, and a
-    /// CRC may accept a wrong one. A packet with the full IP-ID does not depend on it.
+    /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count. One with the full IP-ID does not.
     pub(super) fn misses_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
-        let context = self.context;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
-        let may_have_moved = |passed: Passed| {
-            passed.is_counted && passed.most > REPEATED as u32 && context.movement.is_likely_in(passed.most)
-        };
-        may_have_moved(context.arrivals.passed(self.now))
+        has_moved_by_count(&self.context.arrivals, self.now, &self.context.movement)
             && self.has_counting_ip_id(x)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
@@ -120,42 +117,29 @@ impl CandidateSearch<'_, '_> {
         (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
     }
 
-    /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits
-    /// of it: no checksum proves it, and a CRC accepts one that goes on from the last one.
+    /// True if the timestamp may have jumped in lost packets, no checksum proves it, and the packet has too few bits of it.
     fn misses_timestamp(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
-        let (_, bits) = self.reader.collected(TS);
-        let packets = self.most_ahead(x, passed);
-        if !has_rtp(x.profile)
-            || bits >= u32::BITS
-            || x.rtp.time_stride > 0
-            || packets <= REPEATED as u32
-            || self.has_sum(x)
-        {
+        if !has_rtp(x.profile) || x.rtp.time_stride > 0 || self.has_sum(x) {
             return false;
         }
-        let arrivals = &self.context.arrivals;
-        let Passed { most, is_exact, intervals, .. } = arrivals.passed(self.now);
-        // A flow that pauses may have paused for a moment.
-        let has_paused = intervals.is_steady && arrivals.has_paused();
-        if is_exact && !has_paused || most <= REPEATED as u32 {
-            return false;
-        }
-        if bits == 0 && has_paused {
-            return true;
-        }
-        if bits == 0 {
-            let turn = 1 << self.reader.collected(SN).1.min(u16::BITS);
-            return !intervals.leave_no_silence(packets, turn, REPEATED as u32);
-        }
-        arrivals.is_open(self.now, CLOCK_TURN) && !self.tells_timestamp(x, intervals)
+        let bits = match self.reader.collected(TS).1 {
+            0 => TimestampBits::Inferred { turn: 1 << self.reader.collected(SN).1.min(u16::BITS) },
+            u32::BITS.. => return false,
+            bits => TimestampBits::Sent { reach: (1 << bits) - Shift::Ts.p(bits), step: self.ts_step(x) },
+        };
+        bits.may_hide_jump(&self.context.arrivals, self.now, self.most_ahead(x, passed), false)
     }
 
     /// True if the packet has enough bits of the timestamp for the time that has passed, so that no lost packet hides a jump of it.
     fn tells_timestamp(&self, x: &Rfc3095Fields<'_>, intervals: Intervals) -> bool {
         let (_, bits) = self.reader.collected(TS);
-        let step = if x.rtp_extra.scaled { 1 } else { x.rtp.stride };
-        let most = intervals.most().saturating_mul(step);
+        let most = intervals.most().saturating_mul(self.ts_step(x));
         bits >= u32::BITS || bits > 0 && most < (1 << bits) - Shift::Ts.p(bits)
+    }
+
+    /// Step of the bits of the timestamp from one packet to the next.
+    fn ts_step(&self, x: &Rfc3095Fields<'_>) -> u32 {
+        if x.rtp_extra.scaled { 1 } else { x.rtp.stride }
     }
 
     /// True if a correct checksum proves the SN.

@@ -10,11 +10,13 @@ use super::encodings::quarter;
 use super::formats::{Stamp, is_strong, resolve, ts_p};
 use super::late::latest;
 use super::state::State;
-use crate::arrival::{CLOCK_TURN, Moment, Passed};
+use crate::arrival::{Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::profile::Format;
-use crate::proof::{COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, trials};
+use crate::proof::{
+    COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+};
 use crate::state::DecompressorState;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.
@@ -311,15 +313,11 @@ impl V2ReceiverContext {
         Ok(Meant { ahead: place.ahead, most, proved: proved && proves, len })
     }
 
-    /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and a
-    /// CRC lets a wrong one through.
+    /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count.
     fn misses_ip_id(&self, now: Moment, found: &Packet<'_>) -> bool {
-        let passed = self.arrivals.passed(now);
         found.next.is_sequential()
             && !found.x.has_whole_id
-            && passed.is_counted
-            && passed.most > REPEATED as u32
-            && self.movement.is_likely_in(passed.most)
+            && has_moved_by_count(&self.arrivals, now, &self.movement)
     }
 
     /// True if the packet, which is at most so many behind the last one, has too few bits of an IP-ID that moves.
@@ -335,37 +333,23 @@ impl V2ReceiverContext {
         !self.movement.is_told(room, most)
     }
 
-    /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits of
-    /// it: no checksum proves it, and a CRC accepts one that goes on from the last one.
+    /// True if the timestamp may have jumped in lost packets, no checksum proves it, and the packet has too few bits of it.
     fn misses_timestamp(&self, now: Moment, found: &Packet<'_>, packets: u32) -> bool {
-        if !found.next.has_rtp()
-            || found.next.time_stride != 0
-            || packets <= REPEATED as u32
-            || self.sums && found.next.sum_covers_rtp()
-        {
+        let next = &found.next;
+        if !next.has_rtp() || next.time_stride != 0 || self.sums && next.sum_covers_rtp() {
             return false;
         }
-        let Passed { most, is_exact, intervals, .. } = self.arrivals.passed(now);
-        // A flow that pauses may have paused for a moment.
-        let has_paused = self.has_jumped || intervals.is_steady && self.arrivals.has_paused();
-        if is_exact && !has_paused || most <= REPEATED as u32 {
-            return false;
-        }
-        let may_have_turned = |bits: u8, steps: u32| {
-            let bits = u32::from(bits);
-            (1..u32::BITS).contains(&bits)
-                && self.arrivals.is_open(now, CLOCK_TURN)
-                && steps >= (1 << bits) - ts_p(&found.next, bits)
+        let sent = |bits: u8, step: u32| match u32::from(bits) {
+            bits @ 1..u32::BITS => Some(TimestampBits::Sent { reach: (1 << bits) - ts_p(next, bits), step }),
+            _ => None,
         };
-        match found.x.stamp {
+        let bits = match found.x.stamp {
             Stamp::Inferred => {
-                let turn = 1 << u32::from(found.x.msn.bits).min(u16::BITS);
-                has_paused || !intervals.leave_no_silence(packets, turn, REPEATED as u32)
+                Some(TimestampBits::Inferred { turn: 1 << u32::from(found.x.msn.bits).min(u16::BITS) })
             }
-            Stamp::Scaled => may_have_turned(found.x.ts_scaled.bits, intervals.most()),
-            Stamp::Unscaled => {
-                may_have_turned(found.x.timestamp.bits, intervals.most().saturating_mul(found.next.ts_stride))
-            }
-        }
+            Stamp::Scaled => sent(found.x.ts_scaled.bits, 1),
+            Stamp::Unscaled => sent(found.x.timestamp.bits, next.ts_stride),
+        };
+        bits.is_some_and(|bits| bits.may_hide_jump(&self.arrivals, now, packets, self.has_jumped))
     }
 }
