@@ -135,7 +135,7 @@ impl SumEquation {
 
 /// Candidates that fit: their number, and the last one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Fits {
+pub(crate) struct Matches {
     count: u32,
     last: u32,
 }
@@ -148,10 +148,10 @@ pub(crate) enum Proof {
     /// Several fit.
     Ambiguous,
     /// The distance, and true if it was proved.
-    Meant(u32, bool),
+    One(u32, bool),
 }
 
-impl Fits {
+impl Matches {
     pub(crate) fn add(&mut self, ahead: u32) {
         *self = Self { count: self.count + 1, last: ahead };
     }
@@ -165,10 +165,10 @@ impl Fits {
     pub(crate) fn proof(&self, candidates: &Candidates, is_usual: bool) -> Proof {
         match self.count {
             0 => Proof::Nothing,
-            1 if candidates.is_complete() => Proof::Meant(self.last, true),
+            1 if candidates.is_complete() => Proof::One(self.last, true),
             // A flow that pauses regularly has paused once more.
             _ if is_usual && !candidates.passed.is_counted && self.last == candidates.first => {
-                Proof::Meant(candidates.first, false)
+                Proof::One(candidates.first, false)
             }
             _ => Proof::Ambiguous,
         }

@@ -15,7 +15,7 @@ use crate::flow::health::Health;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, Proof, TRIALS};
+use crate::proof::{Candidates, Matches, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 
@@ -232,7 +232,7 @@ impl CoapReceiverContext {
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
         let is_bounded = has_check(packet.format) || passed.is_counted || passed.intervals.is_steady;
         let is_likely = |distance: u32| is_bounded || distance < ahead + few;
-        let mut fits = Fits::default();
+        let mut fits = Matches::default();
         for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
             if with(last.wrapping_add(ahead))?.is_some() {
                 fits.add(ahead);
@@ -245,8 +245,8 @@ impl CoapReceiverContext {
             _ if is_again && is_usual => with(first),
             Proof::Nothing if is_again => with(first),
             Proof::Nothing => Ok(None),
-            Proof::Meant(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
-            Proof::Meant(..) | Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
+            Proof::One(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
+            Proof::One(..) | Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
         }
     }
 

@@ -27,7 +27,7 @@ use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{
-    COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+    COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
@@ -211,7 +211,7 @@ impl CandidateSearch<'_, '_> {
         let trials = trials(extensions.authenticated());
         let candidates = Candidates::new(first, turn, now, trials, false);
         let is_told = self.tells_timestamp(x, now.intervals);
-        let (mut fits, mut farthest) = (Fits::default(), 0);
+        let (mut fits, mut farthest) = (Matches::default(), 0);
         for ahead in candidates.distances() {
             farthest = farthest.max(ahead);
             let sn = self.sn_plus(context.sn, ahead);
@@ -260,7 +260,7 @@ impl CandidateSearch<'_, '_> {
             }
             Proof::Nothing => return Err(Failure::Crc(format)),
             Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
-            Proof::Meant(ahead, proved) => (ahead, proved),
+            Proof::One(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;

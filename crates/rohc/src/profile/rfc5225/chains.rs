@@ -12,7 +12,7 @@ use super::headers::{
 use super::state::{Behavior, CSRCS, State, TS_STRIDE, coverage};
 use crate::profile::ProfileId;
 
-/// Octets of a header that stand as they are.
+/// Octets of a header, unchanged.
 fn octets<'p, C: Coder<'p>>(
     c: &mut C,
     name: &'static str,
@@ -115,7 +115,7 @@ fn lend(headers: &mut Headers, at: usize) -> Step<&mut [u8]> {
     headers.octets.get_mut(item.range()).map_or_else(refuse, Ok)
 }
 
-/// Makes the header that is read last as long as its fields tell, and lends it.
+/// Extends the last header that was read to the length in its fields, and lends it.
 fn resized<'h, 'p, C: Coder<'p>>(headers: &'h mut Headers, at: usize, kind: Kind) -> Step<&'h mut [u8]> {
     if C::READS {
         let start = headers.items().get(at).map_or(0, |item| usize::from(item.at));
@@ -222,7 +222,7 @@ pub(super) fn upper_static<'p, C: Coder<'p>>(
 /// The dynamic chain.
 pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
     let mut ip = 0;
-    // The last item grows by its list alone, behind which nothing stands.
+    // Only the list of the last item grows, and nothing follows it.
     for at in 0..state.headers.items().len() {
         let Some(item) = state.headers.items().get(at).copied() else { return refuse() };
         if item.kind.is_ip() {

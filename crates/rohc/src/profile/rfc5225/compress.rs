@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::chains::irregular_chain;
 use super::formats::{NUMBERS, base, co_repair, formats, ir, is_strong};
 use super::headers::{Headers, MAX_IP};
-use super::late::Pair;
+use super::late::PacketOrder;
 use super::note::changes;
 use super::state::State;
 use super::stride::Strides;
@@ -38,7 +38,7 @@ pub(crate) struct V2SenderContext {
     pub(super) since: u32,
     /// Newest MSN that was acknowledged, or the first one.
     pub(super) acknowledged: u32,
-    /// The MSN behind that of the last packet, if that was late, or the sender has gone back.
+    /// The MSN after that of the last packet, if that was late, or the numbers of the sender have jumped back.
     pub(super) behind: Option<u32>,
     /// `reorder_ratio` of the next packet.
     pub(super) reorder_ratio: ReorderRatio,
@@ -46,21 +46,21 @@ pub(crate) struct V2SenderContext {
     pub(super) watchers: [Watcher; MAX_IP],
     pub(super) strides: Strides,
     pub(super) comparison: ClockComparison,
-    /// Of a flow of UDP or UDP-Lite: signs that it is RTP.
+    /// Evidence that a flow of UDP or UDP-Lite is RTP.
     pub(super) guess: Guess,
     pub(super) caution: Caution,
     /// The last packet with a strong CRC, or IR packet, had a right UDP checksum, which covers the numbers of RTP.
     pub(super) sums: bool,
-    // What the decompressor may hold.
+    // Values that the decompressor may have.
     pub(super) msns: Range<u32, 2>,
     pub(super) ip_id_offsets: Range<u16, 2>,
-    /// Timestamps, as [`State::stamp`] has them.
+    /// Timestamps, encoded as in [`State::stamp`].
     pub(super) timestamps: Range<u32, 2>,
-    /// `ts_offset`: where it is one, scaled timestamps tell the timestamp.
+    /// `ts_offset`. If there is only one, a scaled timestamp determines the timestamp.
     pub(super) ts_offsets: Range<u32, 2>,
-    /// Timestamps of MSN 0, as far as `ts_stride` tells them: where they are one, the MSN tells the timestamp.
+    /// Timestamps of MSN 0 by `ts_stride`. If there is only one, the MSN determines the timestamp.
     pub(super) lines: Range<u32, 2>,
-    /// The MSN tells what follows from it, whichever packet is the reference.
+    /// The MSN determines all fields that depend on it, with every packet that may be the reference.
     pub(super) is_steady: bool,
     pub(super) numbers: [Range<u32, 2>; NUMBERS],
 }
@@ -141,7 +141,7 @@ impl V2SenderContext {
             self.sums = next.sum_covers_rtp() && next.has_right_sum(octets, payload);
         }
         let refresh = self.establishment.is_refresh() && format.carries_dynamic();
-        if (Pair { next: &next, last: &last, format, is_whole }).is_late(&mut self.behind) {
+        if (PacketOrder { next: &next, last: &last, format, is_whole }).is_late(&mut self.behind) {
             self.note_late(now, &next);
         } else {
             self.commit(now, &mut next, &last, format, config);
@@ -153,7 +153,7 @@ impl V2SenderContext {
         Ok(compressed)
     }
 
-    /// Writes the least format that says everything. Returns it, and whether the MSN stands in it as a whole.
+    /// Writes the smallest format that has all fields. Returns it, and true if it has the whole MSN.
     fn write(
         &self,
         outbound: &Outbound<'_>,

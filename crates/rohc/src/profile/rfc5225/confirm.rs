@@ -1,4 +1,4 @@
-//! What feedback tells the compressor. RFC 5225, sections 5.2.1 and 6.9.
+//! Feedback at the compressor. RFC 5225, sections 5.2.1 and 6.9.
 
 use thinair_wire::time::Instant;
 
@@ -50,7 +50,8 @@ impl V2SenderContext {
         self.pending = Pending::NONE;
     }
 
-    /// An acknowledgment behind that of a newer packet: the packet came late. From the next packet on later ones are borne.
+    /// Records an acknowledgment. One that follows that of a newer packet shows that the packet was late: the reorder ratio is raised from
+    /// the next packet on.
     fn note_lateness(&mut self, msn: u32, config: &CompressorConfig) {
         let late = self.acknowledged.wrapping_sub(msn);
         if late.cast_signed() <= 0 {

@@ -4,11 +4,11 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::chains::irregular_chain;
-use super::doubt::Meant;
+use super::doubt::Interpretation;
 use super::encodings::{Counter, ReorderRatio};
 use super::formats::{Fields, base, co_repair, formats, has_control_crc, ir, is_strong, resolve};
 use super::headers::{Headers, Kind};
-use super::late::Pair;
+use super::late::PacketOrder;
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -30,37 +30,37 @@ pub(crate) struct V2ReceiverContext {
     pub(super) profile: ProfileId,
     pub(super) health: Health,
     pub(super) arrivals: Arrivals,
-    /// The last packet has changed what the compressor wants to be told of.
+    /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(super) ack_due: bool,
     /// The UDP checksum of the last packet with a CRC of 7 bits or more was right.
     pub(super) sums: bool,
     pub(super) movement: Movement,
-    /// The compressor tells `time_stride`.
+    /// The compressor sends `time_stride`.
     pub(super) is_timed: bool,
     pub(super) msn: u32,
     /// The 16 MSNs up to the newest one that have been received, a bit each: its own is the lowest.
     pub(super) seen: u16,
-    /// The MSN behind that of the last packet, if that was late, or the sender has gone back.
+    /// The MSN after that of the last packet, if that was late, or the numbers of the sender have jumped back.
     pub(super) behind: Option<u32>,
-    pub(super) late: Late,
+    pub(super) late: LateAck,
     /// Late packets that were acknowledged since the reorder ratio has changed.
     pub(super) late_acks: u8,
     /// The MSN since which no field has changed that no checksum covers.
     pub(super) moved: u32,
     /// The RTP timestamp of MSN 0 before the timestamp has jumped, and before earlier jumps.
     pub(super) lines_before: [u32; LINES],
-    /// The timestamp has jumped, as behind silence.
+    /// The timestamp has jumped, as after silence.
     pub(super) has_jumped: bool,
     /// It has jumped by another number than a multiple of its stride.
     pub(super) has_uneven_jumps: bool,
-    /// Octets of the irregular chain of a packet that goes on.
+    /// Octets of the irregular chain of the predicted packet.
     pub(super) irregular: u8,
 }
 
-/// A packet as late as the reorder ratio bears. It is acknowledged behind the newest one, so that the compressor sees by how much: two
-/// acknowledgments in the order of arrival.
+/// A packet as late as the reorder ratio allows. It is acknowledged after the newest one: two acknowledgments in the order of arrival
+/// show the compressor by how much it was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Late {
+pub(super) enum LateAck {
     None,
     /// The newest packet is acknowledged, this MSN with the next packet.
     Noted(u32),
@@ -71,7 +71,7 @@ pub(super) enum Late {
 /// Jumps of the timestamp over which a packet may be late.
 const LINES: usize = 4;
 
-/// Late packets that are acknowledged as long as the reorder ratio stays: the compressor may not heed them.
+/// Late packets that are acknowledged while the reorder ratio is unchanged: the compressor may ignore them.
 const LATE_ACKS: u8 = 4;
 
 /// A packet that was read, not verified.
@@ -174,7 +174,7 @@ impl V2ReceiverContext {
             msn: 0,
             seen: u16::MAX,
             behind: None,
-            late: Late::None,
+            late: LateAck::None,
             late_acks: 0,
             moved: 0,
             lines_before: [0; LINES],
@@ -258,23 +258,23 @@ impl V2ReceiverContext {
         if self.health.state == DecompressorState::Sc && !is_strong(format) {
             return Err(Failure::NotAllowed(format));
         }
-        let Meant { ahead, proved, len, .. } = self.find(now, &mut found, room, out)?;
+        let Interpretation { ahead, proved, len, .. } = self.find(now, &mut found, room, out)?;
         if self.is_late(&found, room) {
             let place = 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
             let is_at_limit = self.seen & place == 0 && self.is_at_limit(ahead, room);
             self.seen |= place;
-            // What a late packet does not say may have changed since.
+            // Fields that a late packet does not carry may have changed since.
             if !is_strong(format) && self.has_moved_since(found.next.msn) {
                 return Err(Failure::Ambiguous(format));
             }
             self.ack_due = is_at_limit;
-            // A jump of the timestamp may be told by late packets alone.
+            // A jump of the timestamp may be in late packets alone.
             let line = found.next.line();
             if proved && found.next.has_rtp() && line != room.line() {
                 self.note_line(line);
             }
             if is_at_limit {
-                (self.late, self.late_acks) = (Late::Noted(found.next.msn), self.late_acks + 1);
+                (self.late, self.late_acks) = (LateAck::Noted(found.next.msn), self.late_acks + 1);
             }
             return Verified::deliver(packet, format, len, payload, out);
         }
@@ -284,18 +284,18 @@ impl V2ReceiverContext {
         let is_on_trial = !is_strong(format) && !proved && self.health.is_doubtful();
         self.accept(now, &found, room, ahead);
         if is_on_trial {
-            // Of headers that a damaged context makes, 3 bits of CRC let one in eight through.
+            // A CRC of 3 bits accepts one in eight of the headers that a damaged context produces.
             self.health.note_success();
             return Err(Failure::OnTrial(format));
         }
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// True if a packet was sent before the newest one, or is that once more.
+    /// True if a packet was sent before the newest one, or is a duplicate of it.
     fn is_late(&mut self, found: &Packet<'_>, last: &State) -> bool {
         let is_whole = found.x.msn.bits == 0;
-        let pair = Pair { next: &found.next, last, format: found.format, is_whole };
-        // A number that is missing is late. A sender that has gone back repeats others.
+        let pair = PacketOrder { next: &found.next, last, format: found.format, is_whole };
+        // A missing number is late. A sender whose numbers have jumped back repeats others.
         self.behind = self.behind.filter(|msn| !self.is_missing(msn.wrapping_sub(last.msn).cast_signed()));
         self.health.state == DecompressorState::Fc && pair.is_late(&mut self.behind)
     }
@@ -310,23 +310,23 @@ impl V2ReceiverContext {
         msn.wrapping_sub(self.moved).cast_signed() < 0
     }
 
-    /// True if a packet so much ahead of the newest one, which is late, could not have been later, and more can be borne.
+    /// True if a late packet at that distance from the newest one is as late as the reorder ratio allows, and a higher ratio exists.
     fn is_at_limit(&self, ahead: i32, last: &State) -> bool {
         let ratio = last.reorder_ratio;
         ahead.unsigned_abs() >= ratio.p(4)
             && ratio != ReorderRatio::ThreeQuarters
             && self.late_acks < LATE_ACKS
-            && self.late == Late::None
+            && self.late == LateAck::None
     }
 
-    /// Notes a line that is not that of the newest packet.
+    /// Records a line that is not that of the newest packet.
     fn note_line(&mut self, line: u32) {
         let held = self.lines_before.iter().take(LINES - 1).take_while(|held| **held != line).count();
         self.lines_before[..=held].rotate_right(1);
         self.lines_before[0] = line;
     }
 
-    /// A packet is the newest one.
+    /// Accepts a packet as the newest one.
     fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
         let next = &found.next;
         let packets = steps(ahead);
@@ -336,7 +336,7 @@ impl V2ReceiverContext {
             self.note_line(before);
             self.has_jumped |= next.ts_stride == room.ts_stride;
             is_covered = next.sum_covers_rtp();
-            // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
+            // Timestamps advance in pauses. Without a checksum that proves them, a pause could as well be a loss.
             let silence = line.wrapping_sub(before);
             let is_jump = self.health.state != DecompressorState::Nc && next.ts_stride == room.ts_stride;
             self.has_uneven_jumps |= is_jump && next.ts_stride > 1 && !silence.is_multiple_of(next.ts_stride);
@@ -355,14 +355,14 @@ impl V2ReceiverContext {
         }
         let is_repaired = self.health.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;
-        if let Late::Noted(msn) = self.late {
-            (self.late, self.ack_due) = (Late::Due(msn), true);
+        if let LateAck::Noted(msn) = self.late {
+            (self.late, self.ack_due) = (LateAck::Due(msn), true);
         }
         if next.reorder_ratio != room.reorder_ratio {
             self.late_acks = 0;
         }
         self.arrivals.note_intervals(now, packets, intervals);
-        // Nothing is known of the numbers before one that has gone back.
+        // Nothing is known of the numbers before one that has jumped back.
         self.seen =
             if ahead < 0 { u16::MAX } else { self.seen.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1 };
         (self.msn, self.is_timed) = (next.msn, next.time_stride != 0);
@@ -377,7 +377,7 @@ impl V2ReceiverContext {
         let (mut next, mut x) = (*last, Fields::read(last));
         let (mut format, mut payload) = self.read_to(now, packet, &mut next, &mut x)?;
         if next.time_stride != last.time_stride && format != Format::CoRepair {
-            // It stands behind the timestamp, and governs it.
+            // It follows the timestamp in the packet, and governs it.
             next = State { time_stride: next.time_stride, ..*last };
             x = Fields::read(last);
             (format, payload) = self.read_to(now, packet, &mut next, &mut x)?;
@@ -422,12 +422,12 @@ impl V2ReceiverContext {
 
     /// The MSN of a late packet whose turn it is to be acknowledged.
     pub(super) fn late_to_acknowledge(&mut self) -> Option<u32> {
-        let Late::Due(msn) = self.late else { return None };
-        self.late = Late::None;
+        let LateAck::Due(msn) = self.late else { return None };
+        self.late = LateAck::None;
         Some(msn)
     }
 
-    /// Tells the fields of a packet, as far as this context can, and its format.
+    /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.
     pub(super) fn dissect<'p>(
         &self,
         packet: &PacketHeader<'p>,
@@ -506,7 +506,7 @@ mod tests {
     use crate::profile::rfc5225::headers::MAX_IP;
     use crate::profile::rfc5225::state::Behavior;
 
-    /// RFC 5225, section 6.8.2.4: `time_stride` stands behind the timestamp that it governs.
+    /// RFC 5225, section 6.8.2.4: `time_stride` follows the timestamp that it governs.
     #[test]
     fn a_time_stride_governs_the_packet_that_tells_it() {
         let mut last = State { ts_stride: 160, ..State::new(ProfileId::RtpV2) };
@@ -519,7 +519,7 @@ mod tests {
         let mut x = Fields::read(&last);
         // After 10 s, as the clock expects it: the 500th.
         (x.msn, x.ts_scaled) = (Counter::within(1, (0, 0)), Counter::within(502, (500, 500)));
-        (x.says.flags2, x.says.time_stride, x.stamp) = (true, true, Stamp::Scaled);
+        (x.indicators.flags2, x.indicators.time_stride, x.stamp) = (true, true, Stamp::Scaled);
         let mut octets = [0; 32];
         let mut writer = Writer::new(&mut octets, 0);
         base(Format::CoCommon, &mut writer, &mut next, &mut x).unwrap();

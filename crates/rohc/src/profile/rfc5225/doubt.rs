@@ -1,9 +1,9 @@
-//! Which packet it is: the next one, one behind a gap, or one that is late. RFC 5225, section 5.2.2; RFC 4224.
+//! Search for the MSN of a packet: that of the next one, of one after a gap, or of a late one. RFC 5225, section 5.2.2; RFC 4224.
 //!
-//! The bits of the MSN stand for several MSNs. Where the header depends on the MSN, all that clock and carrier allow are tried, and one
-//! is believed if no other one is right, or if the UDP checksum proves it: that covers what follows from the MSN in RTP. Where that
-//! checksum proves them, timestamps are tried, too, that do not go on from the last one: of packets that were sent before it jumped, and
-//! of packets behind a jump in a gap.
+//! The bits of the MSN have several interpretations. If the header depends on the MSN, all candidates that clock and carrier allow are
+//! tried, and one is accepted if no other one is right, or if the UDP checksum proves it, which covers the fields of RTP that depend on
+//! the MSN. If that checksum proves them, timestamps that do not continue from the last one are tried, too: those of packets sent before
+//! a jump, and of packets after a jump in a gap.
 
 use super::decompress::{Packet, V2ReceiverContext, Written};
 use super::encodings::quarter;
@@ -15,62 +15,62 @@ use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::profile::Format;
 use crate::proof::{
-    COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+    COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };
 use crate::state::DecompressorState;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.
 const HOLES: u32 = 2;
 
-/// The packet that is meant.
-pub(super) struct Meant {
+/// Interpretation of the bits of an MSN.
+pub(super) struct Interpretation {
     /// Its distance from the newest one.
     pub(super) ahead: i32,
-    /// The largest distance that comes into question.
+    /// The largest distance of all candidates.
     most: u32,
-    /// No other one comes into question.
+    /// No other candidate is possible.
     pub(super) proved: bool,
     /// Octets of its headers, which were written.
     pub(super) len: usize,
 }
 
-/// A packet that may be meant.
+/// A possible interpretation of the bits of an MSN.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Candidate {
     /// Its distance from the newest one.
     ahead: i32,
-    /// Its timestamp, where that does not go on from the newest one.
+    /// Its timestamp, if that does not continue from the newest one.
     timestamp: Option<u32>,
 }
 
-impl From<i32> for Place {
+impl From<i32> for Candidate {
     fn from(ahead: i32) -> Self {
         Self { ahead, timestamp: None }
     }
 }
 
-/// The search for the packet that is meant.
+/// Search among candidates.
 struct Search<'s, 'p> {
     found: &'s mut Packet<'p>,
     last: &'s State,
     out: &'s mut [u8],
     written: Written,
-    /// Packets behind which the bits of the MSN come round.
+    /// Packets after which the bits of the MSN repeat.
     turn: u32,
-    /// The UDP checksum proves what follows from the MSN.
+    /// The UDP checksum proves the fields that depend on the MSN.
     proves: bool,
     /// Its equation; `None` if it is wrong with any MSN.
     equation: Option<SumEquation>,
     /// A late packet may have a timestamp from before it jumped.
     may_be_before_jump: bool,
-    /// How the packet tells the timestamp.
+    /// Encoding of the timestamp in the packet.
     stamp: Stamp,
     passed: Passed,
 }
 
 impl Search<'_, '_> {
-    /// Writes the headers of a packet. Returns their octets if it may be meant.
-    fn attempt(&mut self, place: Place) -> Option<usize> {
+    /// Writes the headers of a candidate. Returns their octets if it is right.
+    fn attempt(&mut self, place: Candidate) -> Option<usize> {
         let x = &mut self.found.x;
         match place.timestamp {
             Some(timestamp) => (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp),
@@ -86,8 +86,7 @@ impl Search<'_, '_> {
         self.found.attempt_again(self.written, self.out)
     }
 
-    /// Steps of the timestamp up to which the UDP checksum tells packets apart, in a flow that pauses: so many packets more and as much
-    /// less silence have the same sum.
+    /// Distance of two candidates with the same sum in a flow that pauses: so many packets more, and as much less silence.
     fn distinct(&self) -> u32 {
         let (stride, turn) = (self.last.ts_stride, self.turn);
         if !self.proves || self.stamp != Stamp::Inferred || stride == 0 {
@@ -97,9 +96,9 @@ impl Search<'_, '_> {
         stride.saturating_mul(turn >> stride.trailing_zeros().min(turn.trailing_zeros()))
     }
 
-    /// A packet that is late, by a distance. It may be from before the timestamp has jumped, once or several times, or one that has told
-    /// such a jump: `lines` are those before, the newest one first.
-    fn late(&mut self, late: i32, lines: &[u32]) -> Option<Place> {
+    /// The candidate at a distance behind the newest packet. It may have been sent before the timestamp jumped, once or several times, or
+    /// have carried such a jump: `lines` are those before the jumps, the newest first.
+    fn late(&mut self, late: i32, lines: &[u32]) -> Option<Candidate> {
         if self.attempt(late.into()).is_some() {
             return Some(late.into());
         }
@@ -107,11 +106,11 @@ impl Search<'_, '_> {
             return None;
         }
         let msn = self.last.msn.wrapping_add_signed(late);
-        // A CRC alone tells no more than one jump.
+        // A CRC alone proves no more than one jump.
         for &line in lines.iter().take(if self.proves { lines.len() } else { 1 }) {
             let goes_on = line.wrapping_add(self.last.ts_stride.wrapping_mul(msn));
             let timestamp = self.told_behind(goes_on);
-            let place = Place { ahead: late, timestamp: Some(timestamp) };
+            let place = Candidate { ahead: late, timestamp: Some(timestamp) };
             if (self.proves || timestamp == goes_on) && self.attempt(place).is_some() {
                 return Some(place);
             }
@@ -119,7 +118,7 @@ impl Search<'_, '_> {
         None
     }
 
-    /// The timestamp that the packet tells to a decompressor whose reference goes on to that one.
+    /// The timestamp of the packet for a decompressor whose reference predicts that one.
     fn told_behind(&self, goes_on: u32) -> u32 {
         let (told, stride) = (&self.found.x.ts_scaled, self.last.ts_stride);
         let bits = u32::from(told.bits);
@@ -135,8 +134,8 @@ impl Search<'_, '_> {
         start.wrapping_add(ahead).wrapping_mul(stride).wrapping_add(offset)
     }
 
-    /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
-    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Option<Place> {
+    /// The candidate after a jump of the timestamp in lost packets, as after silence. The clock determines the timestamp.
+    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Option<Candidate> {
         let intervals = self.passed.intervals;
         let most = intervals.most();
         if !self.proves
@@ -149,59 +148,60 @@ impl Search<'_, '_> {
         {
             return None;
         }
-        let mut meant = None;
+        let mut candidate = None;
         for steps in intervals.number.saturating_sub(intervals.off)..=most {
             let timestamp = self.last.timestamp().wrapping_add(self.last.ts_stride.wrapping_mul(steps));
             let packets = if self.passed.is_counted { steps.min(self.passed.most) } else { steps };
             for ahead in (first..=packets).step_by(self.turn as usize) {
-                let place = Place { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
+                let place = Candidate { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
                 let is_right = self.attempt(place).is_some();
-                if is_right && meant.is_some() {
+                if is_right && candidate.is_some() {
                     return None;
                 }
-                meant = meant.or(is_right.then_some(place));
+                candidate = found_one.or(is_right.then_some(place));
             }
         }
-        meant
+        candidate
     }
 }
 
 impl V2ReceiverContext {
-    /// Finds the packet that is meant, and writes its headers.
+    /// Finds the MSN of a packet, and writes its headers.
     pub(super) fn find(
         &self,
         now: Moment,
         found: &mut Packet<'_>,
         last: &State,
         out: &mut [u8],
-    ) -> Result<Meant, Failure> {
+    ) -> Result<Interpretation, Failure> {
         let (format, bits) = (found.format, u32::from(found.x.msn.bits));
         let (as_read, msn) = (found.x.msn.value.wrapping_sub(last.msn).cast_signed(), found.x.msn.value);
         let turn = 1_u32 << bits.min(16);
         let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
-        let meant = if is_awaited && self.health.state == DecompressorState::Fc || is_whole || !depends {
-            let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
-            Meant { ahead: as_read, most: as_read.max(0).unsigned_abs(), proved: is_whole, len }
-        } else if self.misses_ip_id(now, found) {
-            return Err(Failure::Ambiguous(format));
-        } else {
-            self.find_in_doubt(now, found, last, (as_read, turn), out)?
-        };
+        let interpretation =
+            if is_awaited && self.health.state == DecompressorState::Fc || is_whole || !depends {
+                let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
+                Interpretation { ahead: as_read, most: as_read.max(0).unsigned_abs(), proved: is_whole, len }
+            } else if self.misses_ip_id(now, found) {
+                return Err(Failure::Ambiguous(format));
+            } else {
+                self.find_in_doubt(now, found, last, (as_read, turn), out)?
+            };
         // It has everything.
         let is_repair = format == Format::CoRepair;
         if !is_repair
-            && (self.misses_timestamp(now, found, meant.most)
-                || self.misses_moved_ip_id(now, found, meant.most))
+            && (self.misses_timestamp(now, found, interpretation.most)
+                || self.misses_moved_ip_id(now, found, interpretation.most))
         {
             return Err(Failure::Ambiguous(format));
         }
-        Ok(meant)
+        Ok(interpretation)
     }
 
-    /// True if too little time has passed for the bits of the MSN to come round. In a flow of RTP with right checksums half as much time
-    /// counts as enough: the compressor has made sure by then that the checksum is right (`may_need_sum`).
+    /// True if too little time has passed for the bits of the MSN to repeat. In a flow of RTP with correct checksums half of that time is
+    /// enough: after it the compressor only sends packets whose checksum is correct (`may_need_sum`).
     #[inline]
     pub(super) fn is_next(&self, now: Moment, turn: u32, last: &State) -> bool {
         let proves = self.sums && last.has_rtp();
@@ -216,10 +216,10 @@ impl V2ReceiverContext {
         last: &State,
         (as_read, turn): (i32, u32),
         out: &mut [u8],
-    ) -> Result<Meant, Failure> {
+    ) -> Result<Interpretation, Failure> {
         let (format, found_own) = (found.format, found.next.has_own_msn());
         let proves = self.sums && found.next.sum_covers_rtp();
-        // A strong CRC tells, too, where the context is not damaged.
+        // A strong CRC is proof, too, if the context is not damaged.
         let may_be_before_jump = proves || is_strong(format) && !self.health.is_doubtful();
         let stamp = found.x.stamp;
         let passed = self.arrivals.passed(now);
@@ -231,42 +231,42 @@ impl V2ReceiverContext {
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = passed.most;
-        // No packet is late by so much, but a number of the sender may go back.
+        // No packet is so late, but the numbers of the sender may jump back.
         let goes_back = as_read < -latest(last) && found_own;
-        // Such a packet, a duplicate, or one that is late where others are, too, may as well have overtaken others, whatever the clock tells.
+        // Such a packet, a duplicate, or one that is late where others are, too, may as well have overtaken others, whatever the clock is.
         let holes = (!self.seen & ((2 << latest(last)) - 1)).count_ones();
         let is_twice =
             late <= 0 && self.seen.checked_shr(late.unsigned_abs()).is_some_and(|seen| seen & 1 == 1);
         let is_counted_anew = now.is_in_order() && !passed.is_counted;
         let is_any = holes >= HOLES || is_twice || goes_back || is_counted_anew;
         let most = if is_any { most.max(latest(last).cast_unsigned() + 1) } else { most };
-        // Where nothing tells that the bits of the MSN have come round, they have not.
+        // Without evidence that the bits of the MSN have repeated, they have not.
         let most = if self.is_next(now, turn, last) { most.min(first.cast_unsigned()) } else { most };
         let may_be_silent = self.arrivals.has_paused() || self.has_jumped;
         let most = if may_be_silent { most.min(search.distinct()) } else { most };
         let is_counted = passed.is_counted && (1..=passed.most).contains(&first.cast_unsigned());
-        // A number of the sender that has gone back goes on from there.
+        // Numbers of the sender that have jumped back continue from there.
         let behind = self.behind.map_or(0, |next| next.wrapping_sub(last.msn).cast_signed());
         let goes_on = behind != 0
             && !is_counted
             && !self.is_missing(behind)
             && (behind - as_read).cast_unsigned().is_multiple_of(turn);
         if goes_on && let Some(len) = search.attempt(behind.into()) {
-            return Ok(Meant { ahead: behind, most: 0, proved: proves, len });
+            return Ok(Interpretation { ahead: behind, most: 0, proved: proves, len });
         }
-        // A packet that is counted is not late, unless its sender has numbered it so.
+        // A counted packet is not late, unless its sender has numbered it so.
         let may_be_late = late >= -latest(last)
             && !(1..=turn.cast_signed() / 2).contains(&as_read)
             && !is_counted
             && (found_own || !now.is_in_order());
-        // What a late packet does not say may have changed since: then nothing but the CRC would tell it from one ahead.
+        // Fields that a late packet does not carry may have changed since: only the CRC would then distinguish it from one ahead.
         let has_moved = !is_strong(format) && self.has_moved_since(last.msn.wrapping_add_signed(late));
         if may_be_late && !proves && has_moved {
             return Err(Failure::Ambiguous(format));
         }
         let late = if may_be_late || goes_back { search.late(late, &self.lines_before) } else { None };
         let candidates = Candidates::new(first.cast_unsigned(), turn, passed, trials, proves);
-        let (mut fits, mut farthest) = (Fits::default(), 0);
+        let (mut fits, mut farthest) = (Matches::default(), 0);
         // Behind a context that is damaged the MSN may have taken any step.
         let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
         for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
@@ -287,11 +287,11 @@ impl V2ReceiverContext {
             {
                 (late, true)
             }
-            (Some(_), Proof::Meant(ahead, _)) if self.arrivals.has_held_back(now) => {
+            (Some(_), Proof::One(ahead, _)) if self.arrivals.has_held_back(now) => {
                 (ahead.cast_signed().into(), false)
             }
             (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
-            (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
+            (None, Proof::One(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps);
                 // An IP-ID that may have moved is no evidence of a damaged context.
@@ -310,7 +310,7 @@ impl V2ReceiverContext {
             ahead if !(proves || is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
             ahead => ahead.unsigned_abs(),
         };
-        Ok(Meant { ahead: place.ahead, most, proved: proved && proves, len })
+        Ok(Interpretation { ahead: place.ahead, most, proved: proved && proves, len })
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count.
@@ -328,7 +328,7 @@ impl V2ReceiverContext {
         let bits = u32::from(found.x.ip_id_offset.bits);
         // The own number of a sender may leap, and then no packet is missing.
         let most = if found.next.has_own_msn() { most.min(self.arrivals.passed(now).most) } else { most };
-        // Without bits it is the one that goes on.
+        // Without bits it is the predicted one.
         let room = if bits == 0 { 0 } else { (1 << bits) - 1 - quarter(bits) };
         !self.movement.is_told(room, most)
     }

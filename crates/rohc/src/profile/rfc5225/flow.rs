@@ -27,12 +27,12 @@ use crate::profile::{Format, Held, ProfileId};
 
 /// A packet whose headers a profile can restore.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct ClassifiedPacket {
     profile: ProfileId,
     headers: Headers,
 }
 
-impl Candidate {
+impl ClassifiedPacket {
     /// The packet in a profile, with its IP headers as far as they could be parsed; `None` if it is not restored.
     fn of(profile: ProfileId, ips: Option<&(Headers, u8)>, packet: &[u8]) -> Option<Self> {
         let is_restored = |headers: &Headers| headers.is_restored(packet.len(), false);
@@ -51,14 +51,14 @@ impl Candidate {
         Some((self.headers.long(rtp, 8), self.headers.word(rtp, 2)))
     }
 
-    /// UDP port that the packet goes to.
+    /// Destination port of UDP.
     fn port(&self) -> Option<u16> {
         let kind = upper(self.profile).first().filter(|kind| **kind != Kind::Esp)?;
         Some(self.headers.word(self.headers.upper(*kind)?, 2))
     }
 }
 
-impl FlowKey for Candidate {
+impl FlowKey for ClassifiedPacket {
     fn key(&self, mut word: impl FnMut(u64)) {
         self.headers.words(&mut word);
         word(self.profile as u64);
@@ -77,7 +77,7 @@ impl SenderContext for V2SenderContext {
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
-        compressor.candidates(packet.chain).any(|candidate| compressor.find_rfc5225(&candidate).is_some())
+        compressor.in_profiles(packet.chain).any(|classified| compressor.find_rfc5225(&classified).is_some())
     }
 
     fn form(&self) -> FeedbackForm {
@@ -128,34 +128,37 @@ impl Compressor<'_> {
     }
 
     /// The packet in each profile that restores it, the highest first.
-    fn candidates<'a>(&self, chain: &'a HeaderChain<'_>) -> impl Iterator<Item = Candidate> + use<'a> {
+    fn in_profiles<'a>(
+        &self,
+        chain: &'a HeaderChain<'_>,
+    ) -> impl Iterator<Item = ClassifiedPacket> + use<'a> {
         let (profiles, packet) = (self.config.channel.profiles(), chain.packet());
         let ips = Headers::parse_ips(packet, MAX_IP);
         let profiles = V2Room::PROFILES.into_iter().filter(move |profile| profiles.has(*profile));
-        profiles.filter_map(move |profile| Candidate::of(profile, ips.as_ref(), packet))
+        profiles.filter_map(move |profile| ClassifiedPacket::of(profile, ips.as_ref(), packet))
     }
 
-    /// Compresses a packet by the highest profile that takes it; `None` if none does.
+    /// Compresses a packet with the highest profile that accepts it; `None` if none does.
     fn rfc5225(
         &mut self,
         packet: &OutgoingPacket<'_, '_, '_>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let mut rtp = None;
-        for candidate in self.candidates(packet.chain) {
-            let candidate = match candidate.profile {
+        for classified in self.in_profiles(packet.chain) {
+            let classified = match classified.profile {
                 ProfileId::RtpV2 | ProfileId::RtpUdpLiteV2 => {
-                    if !self.is_rtp(&candidate) {
-                        rtp = Some(candidate);
+                    if !self.is_rtp(&classified) {
+                        rtp = Some(classified);
                         continue;
                     }
-                    candidate
+                    classified
                 }
-                _ => self.raised(candidate, rtp.as_ref()),
+                _ => self.raised(classified, rtp.as_ref()),
             };
-            let cid = match self.find_rfc5225(&candidate) {
+            let cid = match self.find_rfc5225(&classified) {
                 Some(cid) => cid,
-                None => match self.begin_rfc5225(packet, &candidate) {
+                None => match self.begin_rfc5225(packet, &classified) {
                     Some(cid) => cid,
                     None => continue,
                 },
@@ -166,7 +169,7 @@ impl Compressor<'_> {
             }
             let outbound = Outbound {
                 now: packet.now,
-                headers: &candidate.headers,
+                headers: &classified.headers,
                 packet: packet.chain.packet(),
                 timer: self.shared.clock.limits(&self.config),
             };
@@ -186,52 +189,56 @@ impl Compressor<'_> {
         None
     }
 
-    /// True if a datagram that may be RTP goes by a profile with RTP: its port says so, or its flow has proved to be.
-    fn is_rtp(&self, candidate: &Candidate) -> bool {
-        let Some((_, sn)) = candidate.proof() else { return false };
-        if candidate.port().is_some_and(|port| self.config.rtp.has(port)) {
+    /// True if a datagram that may be RTP is compressed by a profile with RTP: its port is listed, or its flow has proved to be RTP.
+    fn is_rtp(&self, classified: &ClassifiedPacket) -> bool {
+        let Some((_, sn)) = classified.proof() else { return false };
+        if classified.port().is_some_and(|port| self.config.rtp.has(port)) {
             return true;
         }
-        let known = self.find_rfc5225(candidate).and_then(|cid| self.flows.context::<V2SenderContext>(cid));
+        let known = self.find_rfc5225(classified).and_then(|cid| self.flows.context::<V2SenderContext>(cid));
         self.config.rtp.guesses() && known.is_some_and(|known| is_step(sn.wrapping_sub(known.msn as u16)))
     }
 
-    /// The candidate, or the same packet as RTP if its flow has just proved to be RTP.
-    fn raised(&mut self, candidate: Candidate, rtp: Option<&Candidate>) -> Candidate {
-        let wants = match candidate.profile {
+    /// The packet as it is, or as RTP if its flow has just proved to be RTP.
+    fn raised(&mut self, classified: ClassifiedPacket, rtp: Option<&ClassifiedPacket>) -> ClassifiedPacket {
+        let wants = match classified.profile {
             ProfileId::UdpV2 => ProfileId::RtpV2,
             ProfileId::UdpLiteV2 => ProfileId::RtpUdpLiteV2,
-            _ => return candidate,
+            _ => return classified,
         };
         let Some(rtp) = rtp.filter(|rtp| rtp.profile == wants && self.config.rtp.guesses()) else {
-            return candidate;
+            return classified;
         };
-        let Some(cid) = self.find_rfc5225(&candidate) else { return candidate };
-        let Some(context) = self.flows.context_mut::<V2SenderContext>(cid) else { return candidate };
-        if context.guess.goes_on() && context.guess.look(rtp.proof()) { *rtp } else { candidate }
+        let Some(cid) = self.find_rfc5225(&classified) else { return classified };
+        let Some(context) = self.flows.context_mut::<V2SenderContext>(cid) else { return classified };
+        if context.guess.goes_on() && context.guess.look(rtp.proof()) { *rtp } else { classified }
     }
 
     /// The context of a flow: often that of the packet before.
-    fn find_rfc5225(&self, candidate: &Candidate) -> Option<Cid> {
+    fn find_rfc5225(&self, classified: &ClassifiedPacket) -> Option<Cid> {
         let is_it = |cid: Cid, context: &V2SenderContext| {
-            context.profile == candidate.profile
+            context.profile == classified.profile
                 && self
                     .shared
                     .v2_rooms
                     .get(cid.index())
-                    .is_some_and(|room| room.0.headers.is_flow_of(&candidate.headers))
+                    .is_some_and(|room| room.0.headers.is_flow_of(&classified.headers))
         };
         let newest = self.flows.latest().next()?;
         if self.flows.context(newest).is_some_and(|context| is_it(newest, context)) {
             return Some(newest);
         }
-        self.flows.find::<V2SenderContext>(self.flows.hash(candidate), is_it)
+        self.flows.find::<V2SenderContext>(self.flows.hash(classified), is_it)
     }
 
-    /// A context for a new flow; `None` if that goes by another profile.
+    /// Creates a context for a new flow; `None` if another profile has to compress it.
     #[cold]
-    fn begin_rfc5225(&mut self, packet: &OutgoingPacket<'_, '_, '_>, candidate: &Candidate) -> Option<Cid> {
-        let (hash, pair) = (self.flows.hash(candidate), self.flows.pair(packet.chain.packet()));
+    fn begin_rfc5225(
+        &mut self,
+        packet: &OutgoingPacket<'_, '_, '_>,
+        classified: &ClassifiedPacket,
+    ) -> Option<Cid> {
+        let (hash, pair) = (self.flows.hash(classified), self.flows.pair(packet.chain.packet()));
         if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(hash, pair) {
             return None;
         }
@@ -241,13 +248,13 @@ impl Compressor<'_> {
         let msn = self.next_random() as u32 & 0xFFFF;
         let cid = self.flows.claim(hash, pair)?;
         self.release(cid);
-        let mut context = V2SenderContext::new(candidate.profile, msn, packet.now, &self.config);
-        context.guess.look(candidate.proof());
+        let mut context = V2SenderContext::new(classified.profile, msn, packet.now, &self.config);
+        context.guess.look(classified.proof());
         let room = self.shared.v2_rooms.get_mut(cid.index())?;
         room.0 = super::state::State {
             msn,
-            headers: candidate.headers,
-            ..super::state::State::new(candidate.profile)
+            headers: classified.headers,
+            ..super::state::State::new(classified.profile)
         };
         self.flows.set(cid, context);
         Some(cid)

@@ -11,19 +11,19 @@ use crate::profile::{Format, ProfileId};
 /// Headers with a sequence number of their own in front of the transport header: AH and GRE.
 pub(super) const NUMBERS: usize = 2;
 
-/// How a packet tells the RTP timestamp.
+/// Encoding of the RTP timestamp in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stamp {
-    /// By the MSN.
+    /// Not sent: it follows from the MSN.
     #[default]
     Inferred,
     Scaled,
     Unscaled,
 }
 
-/// Fields that `co_common` says, and no other format.
+/// Fields that only `co_common` carries: its indicators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Says {
+pub(super) struct Indicators {
     pub(super) flags1: bool,
     pub(super) flags2: bool,
     pub(super) ttl: bool,
@@ -34,22 +34,22 @@ pub(super) struct Says {
     pub(super) time_stride: bool,
 }
 
-/// What a base header says, beside the headers themselves.
+/// Fields of a base header that are no fields of the headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     pub(super) msn: Counter,
     /// Least bits of MSN. (Writing only.)
     pub(super) least_bits: u32,
     pub(super) ip_id_offset: Counter<u16>,
-    /// The IP-ID stands as a whole: of a reader, that of the innermost header is that of the packet.
+    /// The packet has the whole IP-ID. At a reader, the innermost header then has it.
     pub(super) has_whole_id: bool,
     pub(super) timestamp: Counter,
     pub(super) ts_scaled: Counter,
-    /// How the timestamp was read; the shortest form that tells it.
+    /// Encoding of the timestamp: the one that was read, or the shortest one possible.
     pub(super) stamp: Stamp,
     /// `outer_ip_indicator`.
     pub(super) outer_ip: bool,
-    pub(super) says: Says,
+    pub(super) indicators: Indicators,
     pub(super) numbers: [Counter; NUMBERS],
     pub(super) crc3: u8,
     pub(super) crc7: u8,
@@ -69,7 +69,7 @@ impl Fields {
             ts_scaled: Counter::read(timestamp.checked_div(last.ts_stride).unwrap_or(0)),
             stamp: Stamp::Inferred,
             outer_ip: false,
-            says: Says::default(),
+            indicators: Indicators::default(),
             numbers: [Counter::read(0); NUMBERS],
             crc3: 0,
             crc7: 0,
@@ -82,8 +82,8 @@ impl Fields {
 const FORMATS: [Format; 5] =
     [Format::Pt0Crc3, Format::Pt0Crc7, Format::Pt1SeqId, Format::Pt2SeqId, Format::CoCommon];
 
-/// Formats of profiles with RTP, cheapest first; of those of one length the ones with the stronger CRC, then those that late packets bear
-/// better: the bits of a timestamp stand for 7 packets back at least, however many the ratio allows.
+/// Formats of profiles with RTP, cheapest first; of those of one length the ones with the stronger CRC, then those that suit late packets
+/// better: the bits of a timestamp reach at least 7 packets back, however many the ratio allows.
 const RTP_FORMATS: [Format; 10] = [
     Format::Pt0Crc3,
     Format::Pt0Crc7,
@@ -109,7 +109,7 @@ pub(super) fn is_strong(format: Format) -> bool {
     !matches!(format, Format::Pt0Crc3 | Format::Pt1Rnd | Format::Pt1SeqId | Format::Pt1SeqTs)
 }
 
-/// True if the format tells control fields, which a CRC of their own covers.
+/// True if the format carries control fields, which a CRC of their own covers.
 #[inline]
 pub(super) fn has_control_crc(format: Format) -> bool {
     matches!(format, Format::CoCommon | Format::CoRepair)
@@ -342,7 +342,7 @@ fn pt_2_seq_ts<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -
     crc7(c, x)
 }
 
-/// True if the IP-ID is said as a whole. (Writing only.)
+/// True if the whole IP-ID is sent. (Writing only.)
 fn says_whole_id(state: &State, x: &Fields) -> bool {
     state.is_sequential() && (x.has_whole_id || !x.ip_id_offset.fits(8, quarter(8)))
 }
@@ -392,12 +392,12 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
     c.discriminator(8, 0b1111_1010)?;
     let ip_id_indicator = c.flag("ip_id_indicator", &mut says_whole_id(state, x))?;
     crc7(c, x)?;
-    c.flag("flags_indicator", &mut x.says.flags1)?;
-    c.flag("ttl_hopl_indicator", &mut x.says.ttl)?;
-    c.flag("tos_tc_indicator", &mut x.says.tos)?;
+    c.flag("flags_indicator", &mut x.indicators.flags1)?;
+    c.flag("ttl_hopl_indicator", &mut x.indicators.ttl)?;
+    c.flag("tos_tc_indicator", &mut x.indicators.tos)?;
     c.uint("reorder_ratio", 2, &mut state.reorder_ratio)?;
     c.uint("control_crc3", 3, &mut x.control_crc3)?;
-    if x.says.flags1 {
+    if x.indicators.flags1 {
         if state.has_lite() {
             zeros(c, "reserved", 2)?;
         }
@@ -405,7 +405,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
         df_and_behavior(c, state)?;
         if state.has_lite() { coverage_behavior(c, state) } else { zeros(c, "reserved", 4) }?;
     }
-    innermost(c, state, x.says.tos, x.says.ttl)?;
+    innermost(c, state, x.indicators.tos, x.indicators.ttl)?;
     if state.has_own_msn() {
         let bits = (state.reorder_ratio, x.least_bits);
         sdvl_sn_lsb(c, "sequence_number", state.msn_bits(), bits, &mut x.msn)?;
@@ -420,39 +420,39 @@ fn co_common_rtp<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields)
     c.discriminator(8, 0b1111_1010)?;
     marker(c, state)?;
     crc7(c, x)?;
-    c.flag("flags1_indicator", &mut x.says.flags1)?;
-    c.flag("flags2_indicator", &mut x.says.flags2)?;
-    let may_scale = state.ts_stride != 0 && !x.says.ts_stride && x.stamp != Stamp::Unscaled;
+    c.flag("flags1_indicator", &mut x.indicators.flags1)?;
+    c.flag("flags2_indicator", &mut x.indicators.flags2)?;
+    let may_scale = state.ts_stride != 0 && !x.indicators.ts_stride && x.stamp != Stamp::Unscaled;
     let tsc_indicator = c.flag("tsc_indicator", &mut { may_scale })?;
-    c.flag("tss_indicator", &mut x.says.ts_stride)?;
+    c.flag("tss_indicator", &mut x.indicators.ts_stride)?;
     let ip_id_indicator = c.flag("ip_id_indicator", &mut says_whole_id(state, x))?;
     c.uint("control_crc3", 3, &mut x.control_crc3)?;
-    if x.says.flags1 {
+    if x.indicators.flags1 {
         c.flag("outer_ip_indicator", &mut x.outer_ip)?;
-        c.flag("ttl_hopl_indicator", &mut x.says.ttl)?;
-        c.flag("tos_tc_indicator", &mut x.says.tos)?;
+        c.flag("ttl_hopl_indicator", &mut x.indicators.ttl)?;
+        c.flag("tos_tc_indicator", &mut x.indicators.tos)?;
         df_and_behavior(c, state)?;
         c.uint("reorder_ratio", 2, &mut state.reorder_ratio)?;
     }
-    if x.says.flags2 {
+    if x.indicators.flags2 {
         if state.has_lite() {
             zeros(c, "reserved", 1)?;
         }
-        c.flag("list_indicator", &mut x.says.list)?;
-        c.flag("pt_indicator", &mut x.says.pt)?;
-        c.flag("tis_indicator", &mut x.says.time_stride)?;
+        c.flag("list_indicator", &mut x.indicators.list)?;
+        c.flag("pt_indicator", &mut x.indicators.pt)?;
+        c.flag("tis_indicator", &mut x.indicators.time_stride)?;
         rtp_bit(c, "pad_bit", state, 0, 0x20)?;
         rtp_bit(c, "extension", state, 0, 0x10)?;
         if state.has_lite() { coverage_behavior(c, state) } else { zeros(c, "reserved", 3) }?;
     }
-    innermost(c, state, x.says.tos, x.says.ttl)?;
-    if x.says.pt {
+    innermost(c, state, x.indicators.tos, x.indicators.ttl)?;
+    if x.indicators.pt {
         zeros(c, "reserved", 1)?;
         payload_type(c, rtp(state)?)?;
     }
     sdvl_sn_lsb(c, "sequence_number", 16, (state.reorder_ratio, x.least_bits), &mut x.msn)?;
     ip_id_sequential_variable(c, state, x, ip_id_indicator)?;
-    match (tsc_indicator, x.says.ts_stride) {
+    match (tsc_indicator, x.indicators.ts_stride) {
         (true, true) => c.require(false)?,
         (true, false) => {
             c.enforce(state.ts_stride != 0)?;
@@ -466,9 +466,9 @@ fn co_common_rtp<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields)
             sdvl_lsb(c, "timestamp", &mut x.timestamp, quarter)?;
         }
     }
-    sdvl_or(c, "ts_stride", x.says.ts_stride, None, &mut state.ts_stride)?;
-    sdvl_or(c, "time_stride", x.says.time_stride, None, &mut state.time_stride)?;
-    if !x.says.list {
+    sdvl_or(c, "ts_stride", x.indicators.ts_stride, None, &mut state.ts_stride)?;
+    sdvl_or(c, "time_stride", x.indicators.time_stride, None, &mut state.time_stride)?;
+    if !x.indicators.list {
         return Ok(());
     }
     let Some(item) = state.headers.upper(Kind::Rtp) else { return refuse() };
@@ -494,7 +494,7 @@ pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
     dynamic_chain(c, state)
 }
 
-/// What follows from a base header that was read, and the last packet: numbers of the headers, with the MSN that is meant.
+/// Sets the numbers of the headers by a base header that was read, the last packet, and an MSN.
 pub(super) fn resolve(next: &mut State, last: &State, x: &Fields, msn: u32) {
     next.msn = msn;
     if let Some(esp) = next.headers.upper(Kind::Esp) {

@@ -448,7 +448,7 @@ fn every_block_of_the_notation_is_described_or_has_a_reason() {
     assert_eq!((checked, checked + reasons.values().sum::<usize>()), (CHECKED, BLOCKS.len()));
 }
 
-/// The offset of `k` bits that a formula of the notation stands for.
+/// The offset of `k` bits that a formula of the notation denotes.
 fn offset(formula: &str, k: u32) -> u32 {
     match formula {
         "1" => 1,
@@ -464,7 +464,7 @@ fn formula(name: &str) -> &'static str {
     BLOCKS.iter().find(|(block, _)| *block == name).unwrap().1.split_once('~').unwrap().1
 }
 
-/// Each LSB-encoded field of the base headers tells the values from `p` below the reference on, and no others.
+/// Each LSB-encoded field of the base headers has the values from `p` below the reference on, and no others.
 #[test]
 fn offsets_are_those_of_the_notation() {
     let ratios = [
@@ -499,7 +499,7 @@ fn offsets_are_those_of_the_notation() {
     assert_eq!(probed, PROBED);
 }
 
-/// True if a format tells a field that is so far ahead of its reference.
+/// True if a format can encode a field that is so far ahead of its reference.
 fn writes(profile: ProfileId, format: Format, ratio: ReorderRatio, field: &str, ahead: u32) -> bool {
     let mut state = state(profile, behavior_of(format.name()), None);
     state.reorder_ratio = ratio;

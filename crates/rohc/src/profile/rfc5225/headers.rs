@@ -1,5 +1,5 @@
-//! The headers of a packet, as they stand in it: where each one is, which of its octets are static, and which follow from the rest of
-//! the packet. RFC 5225, sections 6.5 and 6.6.3 to 6.6.7.
+//! The headers of a packet as octets: where each one is, which of its octets are static, and which are inferred from the rest of the
+//! packet. RFC 5225, sections 6.5 and 6.6.3 to 6.6.7.
 //!
 //! Both ends keep the headers of the last packet as octets. A format changes some of them; [`infer`] fills in what it infers.
 
@@ -27,7 +27,7 @@ pub(super) const CSRC: usize = 4;
 pub(super) const GRE_IPV4: [u8; 2] = [0x08, 0x00];
 pub(super) const GRE_IPV6: [u8; 2] = [0x86, 0xDD];
 
-/// Flags of GRE that tell which fields follow. RFC 2784, section 2.1; RFC 2890, section 2.
+/// Flags of GRE for its optional fields. RFC 2784, section 2.1; RFC 2890, section 2.
 pub(super) const GRE_CHECKSUM: u8 = 0x80;
 pub(super) const GRE_KEY: u8 = 0x20;
 pub(super) const GRE_SEQUENCE: u8 = 0x10;
@@ -54,7 +54,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of what follows an IP header, if it may stand between that and the transport header.
+    /// The kind of a header that may be between an IP header and the transport header.
     pub(super) fn between(protocol: u8) -> Option<Self> {
         match protocol {
             protocol::HOP_BY_HOP => Some(Self::HopByHop),
@@ -112,7 +112,7 @@ impl Kind {
         h.get(at).copied().unwrap_or_default()
     }
 
-    /// Octets that tell flows apart.
+    /// Octets that distinguish flows.
     fn identity(self) -> core::ops::Range<usize> {
         match self {
             Self::V4 => 12..20,
@@ -192,8 +192,8 @@ impl Headers {
         inner_ip: 0,
     };
 
-    /// Parses the IP headers of a packet, at `most` so many, with what stands between them and in front of the transport header.
-    /// Returns the protocol of that, too.
+    /// Parses at `most` so many IP headers of a packet, with the headers between them and in front of the transport header. Returns the
+    /// protocol of that, too.
     pub(super) fn parse_ips(packet: &[u8], most: usize) -> Option<(Self, u8)> {
         let mut headers = Self::EMPTY;
         let mut next = match packet.first()? >> 4 {
@@ -358,7 +358,7 @@ impl Headers {
         self.count == other.count && self.items().iter().zip(other.items()).all(is_same)
     }
 
-    /// Hands out the octets that tell flows apart as words of a hash.
+    /// Passes the octets that distinguish flows to a hash, as words.
     pub(super) fn words(&self, mut word: impl FnMut(u64)) {
         for item in self.items() {
             for octets in self.of(*item).get(item.kind.identity()).unwrap_or_default().chunks(8) {
@@ -367,8 +367,7 @@ impl Headers {
         }
     }
 
-    /// True if the headers are what [`infer`] makes of them in a packet of `total` octets. `lite` tells that the Checksum Coverage is
-    /// inferred.
+    /// True if [`infer`] changes nothing in the headers of a packet of `total` octets. With `lite` the Checksum Coverage is inferred.
     pub(super) fn is_restored(&self, total: usize, lite: bool) -> bool {
         let mut octets = self.octets;
         infer(self.items(), &mut octets, total, lite).is_some() && octets[..self.len()] == *self.all()

@@ -1,7 +1,7 @@
-//! Packets whose MSN does not go on: late ones, duplicates, and those of a sender that counts anew. RFC 4224.
+//! Packets whose MSN does not advance: late ones, duplicates, and those of a sender whose numbers jump back. RFC 4224.
 //!
-//! A packet that was sent before the newest one must not set the context back. Both ends decide by the same rule which one was: the
-//! compressor keeps as its context what the decompressor keeps.
+//! A packet that was sent before the newest one must not set the context back. Both ends apply the same rule, so that their contexts
+//! stay the same.
 
 use thinair_wire::time::Instant;
 
@@ -12,7 +12,7 @@ use super::note::numbers;
 use super::state::State;
 use crate::profile::Format;
 
-/// Packets by which a packet may be late: as many as the interpretation interval of the smallest formats bears, or a few.
+/// Packets by which a packet may be late: as many as the interpretation interval of the smallest formats allows, or a few.
 pub(super) fn latest(last: &State) -> i32 {
     match last.reorder_ratio {
         ReorderRatio::None | ReorderRatio::Quarter => 8,
@@ -20,29 +20,29 @@ pub(super) fn latest(last: &State) -> i32 {
     }
 }
 
-/// A packet, and the newest one before it.
-pub(super) struct Pair<'a> {
+/// The order of a packet and the newest one before it.
+pub(super) struct PacketOrder<'a> {
     pub(super) next: &'a State,
     pub(super) last: &'a State,
     pub(super) format: Format,
-    /// The MSN stands in the packet as a whole.
+    /// The packet has the whole MSN.
     pub(super) is_whole: bool,
 }
 
-impl Pair<'_> {
-    /// True if the packet is late, a duplicate, or one of a sender that has gone back by a few. `behind` is the MSN behind the last packet
-    /// of which this was true, if that may be the sender's: one that goes on from there has gone back.
+impl PacketOrder<'_> {
+    /// True if the packet is late, a duplicate, or its number has jumped back by a few. `behind` is the MSN after the last packet of which
+    /// this was true, if the sender may have sent that: a packet that continues from there is no late one.
     #[inline]
     pub(super) fn is_late(&self, behind: &mut Option<u32>) -> bool {
         let msn = self.next.msn;
         let ahead = msn.wrapping_sub(self.last.msn).cast_signed();
         let follows = behind.take() == Some(msn);
-        // With the same number again and a strong CRC, a packet is the newest one once more, or one that says more.
+        // With the same number again and a strong CRC, a packet repeats the newest one, or carries more fields.
         let is_new = ahead > 0 || ahead < -latest(self.last) || ahead == 0 && is_strong(self.format);
         if is_new || self.goes_on() {
             return false;
         }
-        // A packet from before a jump of the timestamp is late, and those that follow it are.
+        // A packet from before a jump of the timestamp is late, and so are those that follow it.
         if self.next.has_rtp() && self.next.line() != self.last.line() {
             return true;
         }
@@ -53,8 +53,8 @@ impl Pair<'_> {
         true
     }
 
-    /// True if a sequence number of the sender has gone back, with a packet that is the newest one: timestamp or IP-ID go on, or it
-    /// stands as a whole.
+    /// True if a sequence number of the sender has jumped back in a packet that is the newest one: timestamp or IP-ID advance, or the packet
+    /// has the whole number.
     fn goes_on(&self) -> bool {
         let Self { next, last, .. } = *self;
         let is_behind = |new: u32, old: u32| new.wrapping_sub(old).cast_signed() > 0;

@@ -1,5 +1,5 @@
-//! The packet that goes on as the last ones did: both ends predict its headers, and `pt_0_crc3` is all that is sent of them, with what
-//! follows from nothing.
+//! The fast path: both ends predict the headers of the next packet, which is sent as `pt_0_crc3` and the fields that cannot be
+//! predicted.
 
 use thinair_wire::crc::Check;
 use thinair_wire::header::ipv4::Ipv4;
@@ -97,7 +97,7 @@ impl State {
         Some(())
     }
 
-    /// Octets of the irregular chain of the next packet, if it goes on: those that [`predict`](Self::predict) asks for.
+    /// Octets of the irregular chain of the predicted packet: those of the fields that [`predict`](Self::predict) requests.
     pub(super) fn irregular_octets(&self) -> u8 {
         let mut behaviors = self.behaviors.iter();
         let fields = self.headers.items().iter().map(|item| match item.kind {
@@ -113,7 +113,7 @@ impl State {
         2 * fields.sum::<u8>()
     }
 
-    /// Notes that the headers are those of the next packet.
+    /// Records that the headers are those of the next packet.
     #[inline]
     fn go_on(&mut self) {
         self.msn = self.msn.wrapping_add(1);
@@ -173,7 +173,7 @@ impl V2SenderContext {
         }
         let len = room.headers.len();
         let (octets, payload) = packet.split_at_checked(len)?;
-        // What may go by another profile is looked at.
+        // The full path decides whether another profile compresses it.
         let may_rise = match room.profile {
             ProfileId::UdpV2 | ProfileId::UdpLiteV2 => {
                 guesses && self.guess.goes_on() && payload.first().is_some_and(|first| first >> 6 == 2)
@@ -235,7 +235,7 @@ impl decompress::V2ReceiverContext {
             || self.health.state != DecompressorState::Fc
             || self.health.is_doubtful()
             || self.behind.is_some()
-            || self.late != decompress::Late::None
+            || self.late != decompress::LateAck::None
             || !self.arrivals.has_not_failed()
             || !self.is_next(now, 1 << BITS, room)
         {

@@ -1,11 +1,11 @@
-//! What a packet changes, what must be said of it, and what both ends know once it is sent. RFC 5225, sections 5.2.1 and 6.3.
+//! Changes of a packet, the fields that it has to carry, and the state of both ends after sending. RFC 5225, sections 5.2.1 and 6.3.
 
 use thinair_wire::time::Instant;
 
 use super::chains::csrc_of;
 use super::compress::{Outbound, V2SenderContext};
 use super::encodings::{Counter, ReorderRatio, quarter};
-use super::formats::{Fields, NUMBERS, Says, Stamp};
+use super::formats::{Fields, Indicators, NUMBERS, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
 use crate::caution::Moved;
@@ -30,10 +30,10 @@ pub(super) mod changes {
     pub(in super::super) const COUNT: usize = 10;
 }
 
-/// What no checksum covers: where a change of it is lost, a CRC of 3 bits is all that tells.
+/// Fields that no checksum covers: if a change of them is lost, only a CRC of 3 bits detects it.
 const UNCOVERED: u16 = 1 << changes::TTL | 1 << changes::TOS | 1 << changes::DF | 1 << changes::OUTER;
 
-/// Steps of a sequence number of the sender that are none of a leap, and bits of one that leaps, which have a CRC of 7 bits with them.
+/// Largest step of a sequence number of the sender that is no leap, and bits of a number after a leap, which come with a CRC of 7 bits.
 const LEAP: u32 = 4;
 const LEAP_BITS: u32 = 7;
 
@@ -45,7 +45,7 @@ fn bit(what: usize, has_changed: bool) -> u16 {
 }
 
 impl V2SenderContext {
-    /// Completes a packet by its control fields, and notes what has changed since the `last` one.
+    /// Completes a packet by its control fields, and records its changes since the `last` one.
     pub(super) fn note(
         &mut self,
         outbound: &Outbound<'_>,
@@ -70,7 +70,7 @@ impl V2SenderContext {
         if let Some(rtp) = next.headers.upper(Kind::Rtp) {
             changed |= self.note_rtp(next, last, rtp);
             self.note_clock(outbound, next, last);
-            // All that depends on it is said as a whole.
+            // All fields that depend on it are sent in full.
             repair |= next.time_stride != last.time_stride;
         }
         if self.is_new {
@@ -99,7 +99,7 @@ impl V2SenderContext {
         }
     }
 
-    /// Notes what does not follow from the MSN.
+    /// Records fields that do not follow from the MSN.
     #[cold]
     fn note_moved(&mut self, next: &State, last: &State) {
         if next.is_sequential() && next.offset_of_id() != last.offset_of_id() {
@@ -114,13 +114,13 @@ impl V2SenderContext {
         }
     }
 
-    /// Something is said from this packet on.
+    /// Records that a change is sent from this packet on.
     pub(super) fn changed(&mut self, msn: u32) {
         self.since = msn;
         self.establishment.changed();
     }
 
-    /// Notes the IP headers: behaviors of their IP-IDs, and the fields that change. Returns those, a bit each.
+    /// Records the IP headers: behaviors of their IP-IDs, and changed fields. Returns those, a bit each.
     fn note_ips(&mut self, next: &mut State, last: &State) -> u16 {
         let (mut changed, mut ip) = (0, 0);
         for at in 0..=next.headers.inner_index() {
@@ -166,7 +166,7 @@ impl V2SenderContext {
             (true, false) => {
                 let kept = last.headers.word(item, 4);
                 let behavior = self.watchers[ip].next(before, id, kept, id == 0);
-                // A sequential one that is said as a whole: the MSN may have taken another step.
+                // A sequential one is sent in full: the MSN may have taken another step.
                 if behavior == Behavior::Constant && id != 0 { Behavior::Random } else { behavior }
             }
             (false, true) if id == 0 && df => Behavior::Constant,
@@ -175,8 +175,8 @@ impl V2SenderContext {
         }
     }
 
-    /// Chooses `coverage_behavior`: inferred as long as the coverage is the length, static as long as it stays. Returns what has
-    /// changed.
+    /// Chooses `coverage_behavior`: inferred as long as the coverage is the length, static as long as it stays. Returns the
+    /// changed fields.
     fn note_coverage(&mut self, next: &mut State, last: &State, total: usize) -> u16 {
         let Some(udp) = next.headers.upper(Kind::UdpLite) else { return 0 };
         let (field, before) = (next.headers.word(udp, 4), last.headers.word(udp, 4));
@@ -197,7 +197,7 @@ impl V2SenderContext {
         bit(changes::FLAGS2, next.coverage_behavior != last.coverage_behavior && !self.is_new)
     }
 
-    /// Notes an RTP header. Returns what has changed, a bit each.
+    /// Records an RTP header. Returns the changed fields, a bit each.
     fn note_rtp(&mut self, next: &mut State, last: &State, rtp: Item) -> u16 {
         Self::assign_csrcs(next, rtp);
         let h = next.headers.of(rtp);
@@ -257,7 +257,7 @@ impl V2SenderContext {
         }
     }
 
-    /// The CSRC identifiers of the last packet are known to the other side, if nothing is said any more.
+    /// Records that the other side has the CSRC identifiers of the last packet, once no change is pending.
     fn know_csrcs(&self, next: &mut State) {
         let Some(rtp) = next.headers.upper(Kind::Rtp).filter(|rtp| rtp.len > 12) else { return };
         if self.establishment.is_established() && !self.pending.has(changes::LIST) {
@@ -268,7 +268,7 @@ impl V2SenderContext {
         }
     }
 
-    /// What a packet that needs no IR packet may have to say.
+    /// Returns the fields that a packet has to carry if no IR packet is needed.
     pub(super) fn fields(&self, outbound: &Outbound<'_>, next: &State, config: &CompressorConfig) -> Fields {
         let is_due = |field: usize| self.pending.has(field);
         let now = outbound.now;
@@ -305,15 +305,15 @@ impl V2SenderContext {
         let flags2 =
             is_due(changes::PT) || is_due(changes::LIST) || is_due(changes::FLAGS2) && next.has_rtp();
         let coverage = is_due(changes::FLAGS2) && !next.has_rtp();
-        // A number of the sender that does not go on looks like one that is late, or behind a gap.
+        // A number of the sender that does not continue looks like a late one, or one after a gap.
         let step = next.msn.wrapping_sub(self.msn);
         let bits_of_leap = match next.has_own_msn() && !(1..=LEAP).contains(&step) {
-            // Behind a pause, one that stands still or goes back looks like one that has come round, too.
+            // After a pause, one that repeats or jumps back also looks like one whose bits have repeated.
             true if step.cast_signed() <= 0 && self.caution.may_have_turned(now) => u16::BITS,
             true => LEAP_BITS,
             false => 0,
         };
-        // With bits of the timestamp behind silence, the UDP checksum proves the number of RTP (`doubt`).
+        // With bits of the timestamp after silence, the UDP checksum proves the number of RTP (`doubt`).
         let is_proved = proves
             && (stamp == Stamp::Scaled || next.time_stride > 0 && self.caution.is_spread())
             && !self.caution.is_behind_nack(config.repetitions);
@@ -341,7 +341,7 @@ impl V2SenderContext {
             ts_scaled: ts_scaled.unwrap_or(Counter::read(0)),
             stamp,
             outer_ip: outer,
-            says: Says {
+            indicators: Indicators {
                 flags1,
                 flags2,
                 ttl,
@@ -358,14 +358,14 @@ impl V2SenderContext {
         }
     }
 
-    /// True if a packet in the smallest format would often be taken for one that is late, or the other way round: three quarters of its
-    /// interpretation interval lie behind the newest packet, and no checksum covers the IP-ID that follows from the MSN. Numbers of RTP
-    /// and ESP are left out: behind bursts they are wrong for long, and then as often with 6 bits.
+    /// True if a packet in the smallest format is easily confused with a late one: three quarters of its interpretation interval lie behind
+    /// the newest packet, and no checksum covers the IP-ID that depends on the MSN. Not for numbers of RTP and ESP: after bursts they are
+    /// wrong for long, and then as often with 6 bits.
     fn may_be_far(next: &State) -> bool {
         next.reorder_ratio == ReorderRatio::ThreeQuarters && !next.has_own_msn() && next.is_sequential()
     }
 
-    /// The scaled timestamp, if every candidate has the same `ts_offset`. Nothing may wrap around: that is another one then.
+    /// The scaled timestamp, if every reference has the same `ts_offset`. None may have wrapped around, which changes `ts_offset`.
     fn scaled(&self, outbound: &Outbound<'_>, next: &State) -> Option<Counter> {
         let stride = next.ts_stride;
         let offset = next.timestamp().checked_rem(stride)?;
@@ -385,7 +385,7 @@ impl V2SenderContext {
         Some(Counter::between(next.ts_scaled(), Some(bounds)))
     }
 
-    /// A packet was written: both ends know what it said.
+    /// Updates the state of both ends by a packet that was written.
     pub(super) fn commit(
         &mut self,
         now: Instant,

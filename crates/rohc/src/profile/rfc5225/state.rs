@@ -1,4 +1,4 @@
-//! What both ends keep of a flow: the headers of its last packet, and the control fields. RFC 5225, section 6.6.11 and 6.8.2.4.
+//! State of a flow at both ends: the headers of its last packet, and the control fields. RFC 5225, section 6.6.11 and 6.8.2.4.
 
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
@@ -151,7 +151,7 @@ impl State {
         self.timestamp().checked_div(self.ts_stride).unwrap_or(0)
     }
 
-    /// What a decompressor holds of the RTP timestamp of a packet that was sent `now`: its distance from the clock where a timer is used.
+    /// RTP timestamp of a packet that was sent `now`, as a decompressor keeps it: its distance from the clock if a timer is used.
     #[inline]
     pub(super) fn stamp(&self, now: Instant) -> u32 {
         match self.time_stride {
@@ -160,7 +160,7 @@ impl State {
         }
     }
 
-    /// The RTP timestamp of MSN 0, as far as `ts_stride` tells it.
+    /// The RTP timestamp of MSN 0 by `ts_stride`.
     pub(super) fn line(&self) -> u32 {
         self.timestamp().wrapping_sub(self.ts_stride.wrapping_mul(self.msn))
     }

@@ -27,7 +27,7 @@ use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
 use crate::field::ip::set_id;
 use crate::packet::PacketHeader;
-use crate::proof::{Candidates, Fits, Proof, TRIALS};
+use crate::proof::{Candidates, Matches, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 
@@ -39,7 +39,7 @@ pub(super) const LATE_FROM: i16 = 5;
 
 /// A possible interpretation of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Meant {
+struct Interpretation {
     /// Turns of its numbers.
     turns: [i32; NUMBERS],
     /// Its distance from the last packet.
@@ -86,9 +86,9 @@ impl TcpReceiverContext {
         {
             return Err(Failure::NotAllowed(format));
         }
-        let meant = self.find(now, found, &room.0, out)?;
-        let ahead = meant.ahead;
-        *found = found.meant(&meant, &room.0);
+        let interpretation = self.find(now, found, &room.0, out)?;
+        let ahead = interpretation.ahead;
+        *found = found.interpreted(&interpretation, &room.0);
         let len = rebuild(&found.next, found.payload.len(), out)?;
         let right = is_right(found, out, len);
         if ahead > 0 {
@@ -113,7 +113,7 @@ impl TcpReceiverContext {
         found: &ReadPacket<'_>,
         last: &TcpState,
         out: &mut [u8],
-    ) -> Result<Meant, Failure> {
+    ) -> Result<Interpretation, Failure> {
         let passed = self.arrivals.passed(now);
         let (format, is_strong) = (found.format, has_crc7(found.format));
         let len = rebuild(&found.next, found.payload.len(), out)?;
@@ -130,13 +130,13 @@ impl TcpReceiverContext {
             solutions = self.solve(found, last, passed, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
                 let may_be_wrong = found.passes(out, len) && self.may_be_wrong(now, found, last, as_read);
-                let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
+                let as_read = Interpretation { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
                 return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
             }
         } else if !is_strong && !may_be_next {
             return Err(Failure::Ambiguous(format));
         }
-        let (mut fits, mut meant) = (0, None);
+        let (mut fits, mut interpretation) = (0, None);
         // A CRC of 7 bits takes longer.
         let mut steps = Steps::new(if is_strong { CANDIDATES / 2 } else { CANDIDATES });
         for turns in solutions.iter() {
@@ -146,12 +146,12 @@ impl TcpReceiverContext {
                 Placed::Anywhere => fits += 2,
                 Placed::At(ahead, offset) => {
                     fits += 1;
-                    meant = Some(Meant { turns: *turns, ahead, offset });
+                    interpretation = Some(Interpretation { turns: *turns, ahead, offset });
                 }
             }
         }
-        match meant {
-            Some(meant) if fits == 1 => Ok(meant),
+        match interpretation {
+            Some(interpretation) if fits == 1 => Ok(interpretation),
             None if fits == 0 => {
                 // The numbers are right, so that another field is wrong.
                 self.is_stale |= proves;
@@ -175,7 +175,7 @@ impl TcpReceiverContext {
     ) -> Result<Placed, Failure> {
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let first = if as_read > 0 { as_read } else { as_read + TURN };
-        let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
+        let next = found.interpreted(&Interpretation { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         // Candidates differ in their IP-ID.
         let len = rebuild(&next, found.payload.len(), out)?;
         // The headers in front of the innermost IP header do not change.
@@ -297,7 +297,7 @@ impl TcpReceiverContext {
         // Lost packets may have had no octets.
         let is_near = |ahead: u32| ahead == first as u32 && (is_usual || first < LATE_FROM);
         let is_tried = |ahead: u32| is_either(ahead) && (is_near(ahead) || is_likely(ahead));
-        let mut fits = Fits::default();
+        let mut fits = Matches::default();
         for ahead in candidates.distances().filter(|ahead| is_tried(*ahead)) {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
@@ -317,7 +317,7 @@ impl TcpReceiverContext {
             Proof::Nothing => Ok(Placed::Nowhere),
             Proof::Ambiguous => Ok(Placed::Anywhere),
             // Other flows use IP-IDs, and the offset may have grown by more than is tried.
-            Proof::Meant(ahead, _)
+            Proof::One(ahead, _)
                 if !(may_be_next && ahead == first as u32)
                     && self.grown_offset(last).0 > 0
                     && passed.intervals.is_steady
@@ -326,7 +326,7 @@ impl TcpReceiverContext {
             {
                 Ok(Placed::Anywhere)
             }
-            Proof::Meant(ahead, _) => offset_of(ahead as i16),
+            Proof::One(ahead, _) => offset_of(ahead as i16),
         }
     }
 
@@ -385,17 +385,18 @@ fn nearest(first: i16, passed: Passed) -> i16 {
 
 impl ReadPacket<'_> {
     /// Returns the packet in an interpretation, after the `last` one.
-    fn meant(&self, meant: &Meant, last: &TcpState) -> Self {
+    fn interpreted(&self, interpretation: &Interpretation, last: &TcpState) -> Self {
         let mut packet = *self;
         let next = &mut packet.next;
-        let by = |number: usize| self.turns[number].wrapping_mul(meant.turns[number].cast_unsigned());
+        let by =
+            |number: usize| self.turns[number].wrapping_mul(interpretation.turns[number].cast_unsigned());
         next.seq = next.seq.wrapping_add(by(0));
         next.ack = next.ack.wrapping_add(by(1));
         next.options.timestamps[0] = next.options.timestamps[0].wrapping_add(by(2));
         next.options.timestamps[1] = next.options.timestamps[1].wrapping_add(by(3));
         next.scale(self.payload.len());
-        next.msn = last.msn.wrapping_add_signed(meant.ahead);
-        next.inner_mut().header.id = self.ip_id(meant.ahead, meant.offset, last);
+        next.msn = last.msn.wrapping_add_signed(interpretation.ahead);
+        next.inner_mut().header.id = self.ip_id(interpretation.ahead, interpretation.offset, last);
         packet
     }
 
