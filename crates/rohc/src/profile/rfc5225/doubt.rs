@@ -158,7 +158,7 @@ impl Search<'_, '_> {
                 if is_right && candidate.is_some() {
                     return None;
                 }
-                candidate = found_one.or(is_right.then_some(place));
+                candidate = candidate.or(is_right.then_some(place));
             }
         }
         candidate
