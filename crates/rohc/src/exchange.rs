@@ -2,7 +2,7 @@
 //! acknowledgement its Message ID (RFC 7252, sections 4.2 and 5.3). Section 8 of `docs/coap-profile.md`.
 
 use crate::channel::Channel;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::{Places, Slots};

@@ -14,7 +14,7 @@ use crate::exchange::CoapExchange;
 #[cfg(any(feature = "rfc3095", feature = "v2"))]
 use crate::field::timer::FarClock;
 #[cfg(any(feature = "tcp", feature = "v2"))]
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 #[cfg(feature = "coap")]
 use crate::profile::coap::{Base, Template, Templates, templates_for};
 #[cfg(feature = "rfc3095")]

@@ -8,9 +8,9 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// A packet to be decompressed.

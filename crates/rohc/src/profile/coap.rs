@@ -34,7 +34,7 @@ pub(crate) use state::Templates;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 
 use crate::channel::Channel;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// Option Number of Observe. RFC 7641, section 2.
 const OBSERVE: u16 = 6;

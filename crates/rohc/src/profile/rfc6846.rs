@@ -56,7 +56,7 @@ pub(crate) use replicate::Base;
 pub(crate) use segment::TcpSegment;
 pub(crate) use state::TcpRoom;
 
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 use state::TcpState;
 
 /// Fields that a packet of a compressed format may carry in full; true for those that it does.

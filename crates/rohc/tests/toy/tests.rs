@@ -11,7 +11,7 @@ use crate::decompressor::{DecompressError, Decompressor, DecompressorConfig, Dec
 use crate::endpoint::Endpoint;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::refresh::Refresh;
 use thinair_wire::time::Instant;
 

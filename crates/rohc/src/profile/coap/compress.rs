@@ -21,8 +21,8 @@ use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::pace::steps;
-use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
 use crate::refresh::{Refresh, RefreshTimer};
 

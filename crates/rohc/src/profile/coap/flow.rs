@@ -18,9 +18,10 @@ use crate::decompressor::{
 };
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId};
+use crate::profile::Held;
 use crate::storage::Slots;
 
 impl SenderContext for CoapSenderContext {

@@ -18,7 +18,7 @@ use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, 
 use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, HeaderFields, Whole};
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::storage::Slots;
 use crate::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,

@@ -31,8 +31,8 @@ use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::pace::steps;
-use crate::profile::{Format, ProfileId};
 use crate::refresh::RefreshTimer;
 use crate::state::CompressorState;
 

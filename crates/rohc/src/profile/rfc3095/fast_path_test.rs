@@ -18,8 +18,8 @@ use crate::arrival::Moment;
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
+use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::storage::Slots;
 
 /// Numbers from a seed (xorshift).

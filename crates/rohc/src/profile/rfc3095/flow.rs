@@ -20,9 +20,10 @@ use crate::decompressor::{
     Traced, Verified, on_failure,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
+use crate::profile::{Held, ReceiverPlace};
 use crate::state::DecompressorState;
 
 /// Number of packets in a row that may have been right and were not delivered after which feedback requests a packet

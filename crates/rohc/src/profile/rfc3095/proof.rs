@@ -24,8 +24,8 @@ use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, up
 use crate::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
-use crate::profile::{Format, ProfileId};
 use crate::proof::{COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, trials};
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.

@@ -26,8 +26,8 @@ use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, u
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
-use crate::profile::{Format, ProfileId};
 
 /// Age of the oldest reference, in packets, from which on a newer one is needed: R-0 has 6 bits of SN, half of which is for the
 /// round trip.

@@ -4,7 +4,7 @@ use thinair_wire::time::Instant;
 
 use super::compress::{REFRESH, Rfc3095SenderContext};
 use crate::compressor::CompressorConfig;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::refresh::{Due, Refresh};
 use crate::state::CompressorState;
 

@@ -19,7 +19,7 @@ use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
 use crate::field::timer::{ClockComparison, TimerLimits};
 use crate::framing::CidFrame;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::refresh::{Refresh, RefreshTimer};
 
 /// The context of one flow at the compressor, beside its [`V2Room`](super::V2Room).

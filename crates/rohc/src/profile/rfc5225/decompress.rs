@@ -13,9 +13,9 @@ use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::field::movement::Movement;
+use crate::id::{Format, ProfileId};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 use crate::work;
 

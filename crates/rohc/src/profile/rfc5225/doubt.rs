@@ -13,7 +13,7 @@ use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::proof::{COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, trials};
 use crate::state::DecompressorState;
 

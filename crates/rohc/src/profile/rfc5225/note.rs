@@ -12,8 +12,8 @@ use crate::caution::Moved;
 use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
+use crate::id::Format;
 use crate::pace::steps;
-use crate::profile::Format;
 use crate::refresh::Due;
 
 /// What a packet says only once it has changed; where its age is kept.

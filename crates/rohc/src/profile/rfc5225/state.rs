@@ -8,7 +8,7 @@ use super::headers::{Headers, Item, Kind, MAX_IP, infer, upper};
 use crate::field::ip::set_id;
 pub(super) use crate::field::ip_id::Behavior;
 use crate::field::timer::phase;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 use crate::proof::SumEquation;
 use crate::work;
 

@@ -18,7 +18,7 @@ use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::CidFrame;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::refresh::RefreshTimer;
 
 /// Fields that a packet carries only after a change: indices of their ages.

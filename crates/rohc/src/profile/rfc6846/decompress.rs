@@ -17,8 +17,8 @@ use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::CidSpace;
 use crate::decompressor::{Failure, Verified};
+use crate::id::Format;
 use crate::packet::PacketHeader;
-use crate::profile::Format;
 use crate::state::DecompressorState;
 use crate::work;
 

@@ -16,9 +16,10 @@ use crate::decompressor::{
     Threshold, Traced, Verified, on_failure,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId};
+use crate::profile::Held;
 use crate::state::DecompressorState;
 
 /// Threshold of U-mode if the IP-ID counts, which is soon repeated.
