@@ -111,7 +111,10 @@ impl ChannelSetup {
             seed: self.seed,
             ..CompressorConfig::new(channel)
         };
-        Compressor::new(config, CompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
+        Compressor::new(
+            config,
+            CompressorMemory::owned(channel.sizes().blocks(usize::from(self.blocks % 12))),
+        )
     }
 
     /// True if the compressor refreshes by its default policy, within 128 packets.
@@ -124,7 +127,7 @@ impl ChannelSetup {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+        Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
     }
 
     /// Decompressor that never gives a context up, so that an input can try many packets on one.
@@ -134,7 +137,10 @@ impl ChannelSetup {
         let never = Threshold { k: 17, n: 16 };
         let config = DecompressorConfig::new(channel);
         let config = DecompressorConfig { mode, nack: never, one_way: never, static_nack: never, ..config };
-        Decompressor::new(config, DecompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
+        Decompressor::new(
+            config,
+            DecompressorMemory::owned(channel.sizes().blocks(usize::from(self.blocks % 12))),
+        )
     }
 }
 

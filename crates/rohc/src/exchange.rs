@@ -141,7 +141,8 @@ impl<'m> Exchanges<'m> {
     /// Creates an empty ring. With `n` places, `n` rounded down to a power of two, a response can refer to the last `n / 2`
     /// messages of the other direction, and to the last 32 of its flow. The number is a parameter of the channel: see
     /// [`places`](Self::places).
-    pub fn new(mut ring: Slots<'m, CoapExchange>) -> Self {
+    pub fn new(ring: impl Into<Slots<'m, CoapExchange>>) -> Self {
+        let mut ring = ring.into();
         ring.fill(CoapExchange::EMPTY);
         let len = ring.len().checked_ilog2().map_or(0, |bits| 1 << bits);
         Self { ring, len, newest: 0 }

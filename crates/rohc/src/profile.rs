@@ -1,4 +1,4 @@
-//! The profiles: the registry of this crate, and a folder per RFC.
+//! The profiles: the registry of this crate, the memory that profiles have beside contexts, and a folder per RFC.
 
 #[cfg(feature = "coap")]
 pub mod coap;
@@ -13,15 +13,19 @@ pub(crate) mod rfc5225;
 pub(crate) mod rfc6846;
 pub(crate) mod uncompressed;
 
+use core::marker::PhantomData;
+
 use thinair_wire::time::Instant;
 
+use crate::channel::Channel;
 use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, SharedMemory, Traced,
-    Verified,
+    Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced, Verified,
 };
+use crate::field::timer::FarClock;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
+use crate::storage::{Places, Room, Rooms, Slots, rooms};
 
 /// Context of a profile that can be stored in a place.
 pub(crate) trait Held<P>: Copy + Into<P> {
@@ -180,4 +184,19 @@ registry! {
     Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite;
     Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver, Uncompressed;
+}
+
+rooms! {
+    #[cfg(feature = "rfc3095")]
+    /// Sets the number of blocks for extension headers. Default: 8 for each context, at most 256.
+    pool, blocks: rfc3095::ExtensionBlock;
+    #[cfg(feature = "coap")]
+    /// Sets the number of templates of CoAP messages. Default: 16 for each context, 4 where these are more than 1,024.
+    coap, templates: coap::Template;
+    #[cfg(feature = "tcp")]
+    /// Sets the number of flows of profile 0x0006. Default: one for each context.
+    rooms, tcp_flows: rfc6846::TcpRoom;
+    #[cfg(feature = "v2")]
+    /// Sets the number of flows of the profiles of RFC 5225. Default: one for each context.
+    v2_rooms, v2_flows: rfc5225::V2Room;
 }

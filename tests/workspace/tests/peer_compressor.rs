@@ -118,7 +118,8 @@ impl StreamRun<'_> {
             ignores_pauses: true,
             ..DecompressorConfig::new(channel)
         };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, BLOCKS));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
         let mut peer = self.start(&[]);
         let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {

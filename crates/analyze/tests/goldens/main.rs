@@ -100,7 +100,7 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
         uo_1_id_updates: true,
         ..DecompressorConfig::new(channel)
     };
-    Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+    Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
 }
 
 /// UDP destination ports of RTP in rohc-lib's tests.
@@ -128,8 +128,8 @@ impl RohcPair {
             Channel::new(config.channel.cids(), config.channel.cids().highest(), profiles).unwrap();
         let at = DecompressorConfig { mode, ..DecompressorConfig::new(decompressor) };
         Self {
-            compressor: Compressor::new(config, CompressorMemory::owned(&config.channel, 64)),
-            decompressor: Decompressor::new(at, DecompressorMemory::owned(&at.channel, 64)),
+            compressor: Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(64))),
+            decompressor: Decompressor::new(at, DecompressorMemory::owned(at.channel.sizes().blocks(64))),
             sent: 0,
             rohc: vec![0; ROOM],
             back: vec![0; ROOM],

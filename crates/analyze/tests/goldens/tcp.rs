@@ -23,7 +23,7 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
         deliver_empty: true,
         ..DecompressorConfig::new(channel)
     };
-    Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+    Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
 }
 
 /// Returns each stream of their tests of RFC 6846: its source, and its goldens.

@@ -54,7 +54,7 @@ use options::ListEncoding;
 pub(crate) use pattern::Pattern;
 pub(crate) use replicate::Base;
 pub(crate) use segment::TcpSegment;
-pub(crate) use state::TcpRoom;
+pub use state::TcpRoom;
 
 use crate::id::ProfileId;
 use state::TcpState;

@@ -113,9 +113,11 @@ fn octets(packets: &[Vec<u8>]) -> usize {
         sid_everywhere: true,
         ..CompressorConfig::new(channel)
     };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 8));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 8));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8)));
+    let mut decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(8)),
+    );
     let (mut rohc, mut back) = ([0; 2_000], [0; 2_000]);
     let sizes = packets.iter().enumerate().map(|(n, packet)| {
         let now = Instant::from_millis(20 * n as u64);

@@ -151,9 +151,10 @@ impl Test {
         let mut config = CompressorConfig::new(channel);
         config.rtp = RtpDetection::of_ports(&[PORT]).unwrap();
         change(&mut config);
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 8));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8)));
         let config = DecompressorConfig { mode: self.mode, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 8));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(8)));
         let mut headers = vec![None; PACKETS];
         let (mut rohc, mut back, mut lost, mut wrong) = ([0; 200], [0; 200], 0, 0);
         for sn in (0..PACKETS).filter(|&sn| !(self.skips)(sn)) {

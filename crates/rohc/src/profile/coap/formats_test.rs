@@ -275,8 +275,8 @@ impl ExampleConversation {
         (config.repetitions, config.refresh, config.coap.format) = (1, Refresh::Off, format);
         let end = || {
             let far = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-            let decompressor = Decompressor::new(far, DecompressorMemory::owned(&channel, 0));
+            let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+            let decompressor = Decompressor::new(far, DecompressorMemory::owned(channel.sizes().blocks(0)));
             Endpoint::new(
                 compressor.with_bases(Slots::owned(bases.to_vec())),
                 decompressor.with_bases(Slots::owned(bases.to_vec())),
