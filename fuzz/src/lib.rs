@@ -10,7 +10,7 @@ pub mod tcp;
 use arbitrary::Arbitrary;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio, RtpDetection, Threshold,
+    DecompressorMemory, Interop, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio, RtpDetection, Threshold,
 };
 use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::octets_of;
@@ -106,7 +106,7 @@ impl ChannelSetup {
             rtp,
             repetitions: 1 + self.repetitions % 7,
             window: 1 + self.window % 16,
-            sid_everywhere: self.sid_everywhere,
+            interop: Interop { sid_everywhere: self.sid_everywhere, ..Interop::STANDARD },
             reorder_ratio: RATIOS[(self.seed % 4) as usize],
             seed: self.seed,
             ..CompressorConfig::new(channel)

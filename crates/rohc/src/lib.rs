@@ -69,6 +69,7 @@ pub mod feedback;
 mod field;
 mod framing;
 mod id;
+mod interop;
 pub mod mode;
 mod pace;
 pub mod packet;
@@ -92,6 +93,7 @@ pub use decompressor::{DecompressError, Decompressed, Decompressor, Decompressor
 pub use endpoint::Endpoint;
 pub use feedback::FeedbackError;
 pub use id::{Format, ProfileId};
+pub use interop::Interop;
 pub use mode::Mode;
 pub use refresh::Refresh;
 pub use storage::{

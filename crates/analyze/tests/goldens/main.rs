@@ -21,7 +21,7 @@ use thinair_rohc::packet;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
     DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format, Instant,
-    Mode, ProfileSet, RtpDetection,
+    Interop, Mode, ProfileSet, RtpDetection,
 };
 use thinair_wire::checksum::checksum;
 
@@ -96,8 +96,7 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     let channel = channel(cids);
     let config = DecompressorConfig {
         mode: Mode::Optimistic,
-        deliver_empty: true,
-        uo_1_id_updates: true,
+        interop: Interop { deliver_empty: true, uo_1_id_updates: true, ..Interop::STANDARD },
         ..DecompressorConfig::new(channel)
     };
     Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))

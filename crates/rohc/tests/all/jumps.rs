@@ -7,7 +7,7 @@ use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
 use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Instant, Mode, ProfileSet, RtpDetection, packet,
+    DecompressorMemory, Format, Instant, Interop, Mode, ProfileSet, RtpDetection, packet,
 };
 use thinair_wire::checksum::Sum;
 
@@ -101,7 +101,8 @@ enum Change {
 fn fields_that_change_while_the_sn_stands_still_are_kept() {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     for (change, seed) in (0..40).flat_map(|seed| [(Change::Ttl, seed), (Change::ByteOrder, seed)]) {
-        let config = CompressorConfig { sid_everywhere: true, ..CompressorConfig::new(channel) };
+        let interop = Interop { sid_everywhere: true, ..Interop::STANDARD };
+        let config = CompressorConfig { interop, ..CompressorConfig::new(channel) };
         let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let mut decompressor = Decompressor::new(
             DecompressorConfig::new(channel),

@@ -365,7 +365,7 @@ fn lossy_media(seed: u64, media: Media, (loss, feedback_loss, delay): (u64, u64,
     let mut link = ModesLink::with(Mode::Reliable, CidSpace::Small, |config| {
         config.repetitions = 1 + (seed % 5) as u8;
         config.window = 1 + (seed % 7) as u8;
-        config.established_by_ir = seed % 3 == 1;
+        config.interop.established_by_ir = seed % 3 == 1;
     });
     (link.random, link.delay) = (SplitMix64(seed ^ 99), delay);
     let mut flow = TestFlow::udp(vec![IpLayer::new(seed.is_multiple_of(3), 1)]);

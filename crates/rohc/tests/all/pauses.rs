@@ -8,7 +8,7 @@ use crate::common::tcp::{Outer, TcpPacket};
 use crate::common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
+    DecompressorMemory, Endpoint, Instant, Interop, Mode, ProfileId, ProfileSet,
 };
 
 /// Number of packets in a row whose loss four bits of an SN do not show.
@@ -129,7 +129,8 @@ fn refused_of_another_compressor(ignores_pauses: bool) -> usize {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let mut compressor =
         Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes().blocks(4)));
-    let config = DecompressorConfig { ignores_pauses, ..DecompressorConfig::new(channel) };
+    let interop = Interop { ignores_pauses, ..Interop::STANDARD };
+    let config = DecompressorConfig { interop, ..DecompressorConfig::new(channel) };
     let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
     let mut random = SplitMix64(1);
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);

@@ -14,7 +14,7 @@ use core::time::Duration;
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, Cid, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Instant, Mode, ProfileSet, RtpDetection,
+    DecompressorMemory, Format, Instant, Interop, Mode, ProfileSet, RtpDetection,
 };
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
@@ -131,7 +131,7 @@ impl AnnexRun {
 
 /// Sets the options that the bench needs.
 pub fn configure(config: &mut CompressorConfig) {
-    config.established_by_ir = true;
+    config.interop = Interop::TS_25_323;
 }
 
 impl Test {

@@ -107,7 +107,7 @@ impl compress::Rfc3095SenderContext {
             self.coverage.repeat(config.repetitions);
         }
         self.pending_since = next;
-        if config.established_by_ir {
+        if config.interop.established_by_ir {
             return;
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {

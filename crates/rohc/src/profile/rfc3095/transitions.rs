@@ -99,7 +99,7 @@ impl Rfc3095SenderContext {
         }
         if !self.in_state.is_due() {
             let is_new = format == Format::Ir && self.dynamic != REFRESH;
-            if config.established_by_ir && is_new && !secure {
+            if config.interop.established_by_ir && is_new && !secure {
                 self.count_once_more();
             }
             self.leave_state();
