@@ -6,16 +6,21 @@
 
 #![no_std]
 
+use thinair_rohc::storage::ExtensionBlock;
+#[cfg(feature = "coap")]
+use thinair_rohc::storage::Template;
 use thinair_rohc::{Channel, ChannelError, CidSpace, ProfileSet};
 
 /// Number of contexts: flows that are compressed at the same time.
 pub const CONTEXT_COUNT: usize = 4;
 
-/// Number of blocks for extension headers: one per context.
-pub const BLOCK_COUNT: usize = 4;
+/// Memory of profiles at one end: for each context a block for extension headers and four templates of CoAP messages.
+#[cfg(feature = "coap")]
+pub type Rooms = ([ExtensionBlock; CONTEXT_COUNT], [Template; 4 * CONTEXT_COUNT]);
 
-/// Number of templates of CoAP messages: four per context.
-pub const TEMPLATE_COUNT: usize = 4 * CONTEXT_COUNT;
+/// Memory of profiles at one end: for each context a block for extension headers.
+#[cfg(not(feature = "coap"))]
+pub type Rooms = [ExtensionBlock; CONTEXT_COUNT];
 
 /// Number of messages of one direction that the other direction can refer to, doubled because half of them may be lost.
 pub const EXCHANGE_COUNT: usize = 16;

@@ -46,10 +46,10 @@ fuzz_target!(|input: (bool, u8, Vec<Step>)| {
     let (is_optimistic, flows, steps) = input;
     let Ok(channel) = Channel::new(CidSpace::Small, 3, ProfileSet::v1()) else { return };
     let mode = if is_optimistic { Mode::Optimistic } else { Mode::Unidirectional };
-    let memory = CompressorMemory::owned(&channel, 4);
+    let memory = CompressorMemory::owned(channel.sizes().blocks(4));
     let mut near = Coap2015Compressor::new(CompressorConfig::new(channel), memory, usize::from(flows % 5));
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    let mut far = Coap2015Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+    let mut far = Coap2015Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
     let (mut rohc, mut back) = (vec![0; 4_096], vec![0; 4_096]);
     let (mut is_untouched, mut is_lost) = (true, false);
     for (number, step) in (1..).zip(&steps) {

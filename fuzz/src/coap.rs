@@ -99,7 +99,8 @@ impl CoapSetup {
     /// Creates the compressor.
     pub fn compressor(&self, profile: ProfileId) -> Compressor<'static> {
         let config = self.config(profile);
-        Compressor::new(config, CompressorMemory::owned(&config.channel, 4)).with_bases(self.base_slots())
+        Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(4)))
+            .with_bases(self.base_slots())
     }
 
     /// Creates the decompressor.
@@ -110,7 +111,8 @@ impl CoapSetup {
         if self.patient {
             (config.nack, config.static_nack) = (Threshold { k: 17, n: 16 }, Threshold { k: 17, n: 16 });
         }
-        Decompressor::new(config, DecompressorMemory::owned(&channel, 64)).with_bases(self.base_slots())
+        Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
+            .with_bases(self.base_slots())
     }
 
     fn endpoint(&self, profile: ProfileId) -> Endpoint<'static> {

@@ -10,7 +10,7 @@ pub mod tcp;
 use arbitrary::Arbitrary;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio, RtpDetection, Threshold,
+    DecompressorMemory, Interop, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio, RtpDetection, Threshold,
 };
 use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::octets_of;
@@ -106,12 +106,15 @@ impl ChannelSetup {
             rtp,
             repetitions: 1 + self.repetitions % 7,
             window: 1 + self.window % 16,
-            sid_everywhere: self.sid_everywhere,
+            interop: Interop { sid_everywhere: self.sid_everywhere, ..Interop::STANDARD },
             reorder_ratio: RATIOS[(self.seed % 4) as usize],
             seed: self.seed,
             ..CompressorConfig::new(channel)
         };
-        Compressor::new(config, CompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
+        Compressor::new(
+            config,
+            CompressorMemory::owned(channel.sizes().blocks(usize::from(self.blocks % 12))),
+        )
     }
 
     /// True if the compressor refreshes by its default policy, within 128 packets.
@@ -124,7 +127,7 @@ impl ChannelSetup {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+        Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
     }
 
     /// Decompressor that never gives a context up, so that an input can try many packets on one.
@@ -134,7 +137,10 @@ impl ChannelSetup {
         let never = Threshold { k: 17, n: 16 };
         let config = DecompressorConfig::new(channel);
         let config = DecompressorConfig { mode, nack: never, one_way: never, static_nack: never, ..config };
-        Decompressor::new(config, DecompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
+        Decompressor::new(
+            config,
+            DecompressorMemory::owned(channel.sizes().blocks(usize::from(self.blocks % 12))),
+        )
     }
 }
 

@@ -47,7 +47,7 @@ impl TcpSetup {
             seed: self.seed,
             ..CompressorConfig::new(self.channel())
         };
-        Compressor::new(config, CompressorMemory::owned(&config.channel, 4))
+        Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(4)))
     }
 
     /// Creates the decompressor.
@@ -58,7 +58,7 @@ impl TcpSetup {
         if self.patient {
             (config.nack, config.static_nack) = (Threshold { k: 17, n: 16 }, Threshold { k: 17, n: 16 });
         }
-        Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+        Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
     }
 }
 

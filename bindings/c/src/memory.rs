@@ -126,14 +126,15 @@ impl Statistics {
 
 /// Both ends, in memory of a source. An end that the handle does not have has no context.
 fn endpoint(config: &Checked, source: &mut Carver) -> Endpoint<'static> {
-    let (channel, blocks) = (&config.compressor.channel, config.extension_flows);
+    let channel = &config.compressor.channel;
+    let sizes = channel.sizes().blocks(config.extension_flows);
     let compressor = match config.has_compressor {
-        true => CompressorMemory::of(channel, blocks, source),
-        false => CompressorMemory::of(channel, blocks, &mut Nothing),
+        true => CompressorMemory::of(sizes, source),
+        false => CompressorMemory::of(sizes, &mut Nothing),
     };
     let decompressor = match config.has_decompressor {
-        true => DecompressorMemory::of(channel, blocks, source),
-        false => DecompressorMemory::of(channel, blocks, &mut Nothing),
+        true => DecompressorMemory::of(sizes, source),
+        false => DecompressorMemory::of(sizes, &mut Nothing),
     };
     let endpoint = Endpoint::new(
         Compressor::new(config.compressor, compressor),

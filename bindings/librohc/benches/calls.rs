@@ -30,7 +30,6 @@ const COUNTED: usize = 64;
 
 const BATCH: usize = 32;
 const ROOM: usize = 512;
-const BLOCKS: usize = 4;
 const REFRESH: u32 = 1_700;
 const RTP_PORT: u16 = 40_000;
 
@@ -223,7 +222,7 @@ impl Way for Rust {
             rtp: RtpDetection::of_ports(&[RTP_PORT]).unwrap(),
             ..CompressorConfig::new(channel)
         };
-        Self(Endpoint::owned(config, DecompressorConfig::new(channel), BLOCKS))
+        Self(Endpoint::owned(config, DecompressorConfig::new(channel)))
     }
 
     fn compress(&mut self, now: u64, packets: &mut [Packet]) {

@@ -82,7 +82,8 @@ impl Comp {
         let channel = self.profiles.on(self.config.channel);
         let contexts = channel.contexts();
         // TCP may still be turned on later, and has memory of its own.
-        let memory = CompressorMemory::owned(&channel, contexts.min(BLOCKS)).with_tcp_flows(contexts);
+        let memory =
+            CompressorMemory::owned(channel.sizes().blocks(contexts.min(BLOCKS)).tcp_flows(contexts));
         self.config.channel = channel;
         let (packets, time) = self.refresh;
         self.config.refresh = Refresh::Periodic {

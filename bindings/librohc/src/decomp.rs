@@ -66,7 +66,8 @@ impl Decomp {
         let channel = self.profiles.on(self.config.channel);
         let contexts = channel.contexts();
         // TCP may still be turned on later, and has memory of its own.
-        let memory = DecompressorMemory::owned(&channel, contexts.min(BLOCKS)).with_tcp_flows(contexts);
+        let memory =
+            DecompressorMemory::owned(channel.sizes().blocks(contexts.min(BLOCKS)).tcp_flows(contexts));
         self.config.channel = channel;
         self.engine = Some(Decompressor::new(self.config, memory));
         self.records = vec![Record::default(); contexts];

@@ -21,9 +21,6 @@ create_exception!(
     "A ROHC packet that is dropped; `reason` is a stable name, such as `crc`. Later packets may be decompressed nevertheless."
 );
 
-/// Blocks for extension headers in each compressor and decompressor.
-const BLOCKS: usize = 256;
-
 /// Octets of the output: an IPv6 packet with the longest payload, and whatever ROHC adds to it.
 const OUTPUT: usize = 128 * 1024;
 
@@ -83,7 +80,7 @@ impl Compressor {
     #[pyo3(signature = (scheme = "coap"))]
     fn new(scheme: &str) -> PyResult<Self> {
         let (config, _) = configs(scheme)?;
-        let memory = CompressorMemory::owned(&config.channel, BLOCKS);
+        let memory = CompressorMemory::owned(&config.channel);
         let engine = thinair_rohc::Compressor::new(config, memory);
         Ok(Self { engine, clock: Clock::default(), out: output() })
     }
@@ -136,7 +133,7 @@ impl Decompressor {
     #[pyo3(signature = (scheme = "coap"))]
     fn new(scheme: &str) -> PyResult<Self> {
         let (_, config) = configs(scheme)?;
-        let memory = DecompressorMemory::owned(&config.channel, BLOCKS);
+        let memory = DecompressorMemory::owned(&config.channel);
         let engine = thinair_rohc::Decompressor::new(config, memory);
         Ok(Self { engine, clock: Clock::default(), out: output() })
     }
@@ -180,7 +177,7 @@ impl Endpoint {
     #[pyo3(signature = (scheme = "coap"))]
     fn new(scheme: &str) -> PyResult<Self> {
         let (compressor, decompressor) = configs(scheme)?;
-        let engine = thinair_rohc::Endpoint::owned(compressor, decompressor, BLOCKS);
+        let engine = thinair_rohc::Endpoint::owned(compressor, decompressor);
         Ok(Self { engine, clock: Clock::default(), out: output() })
     }
 

@@ -210,8 +210,8 @@ impl Candidate<'_> {
             saved_ratio: self.scheme.saved_ratio,
             late_wait: self.scheme.late_wait,
             memory_bytes: settings.partitions() as usize
-                * (CompressorMemory::owned(&channel, BLOCKS).octets()
-                    + DecompressorMemory::owned(&channel, BLOCKS).octets()
+                * (CompressorMemory::owned(channel.sizes().blocks(BLOCKS)).octets()
+                    + DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)).octets()
                     + 2 * Exchanges::for_channel(&channel).octets()),
             seconds,
             month: month(self.sent(), self.scheme.cost_out),

@@ -49,7 +49,7 @@ fn learn(
     let mut config = CompressorConfig::new(channel);
     config.refresh = Refresh::Off;
     config.coap.ports = ports;
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
     let mut input = OpenCapture::open(capture)?;
     let mut unpack = packets.unpack().map_err(Usage::error)?;
     let (mut clock, mut skipped, mut rohc) = (RecordClock::default(), ReasonTally::default(), Vec::new());

@@ -271,7 +271,7 @@ impl ChannelOptions {
         config.repetitions = self.repetitions;
         config.window = self.window;
         config.reorder_ratio = self.reorder_ratio;
-        config.sid_everywhere = self.sid_everywhere;
+        config.interop.sid_everywhere = self.sid_everywhere;
         config.rtp = self.rtp();
         let format = match self.coap_format {
             CoapFormatOption::Auto => FormatPolicy::Auto,

@@ -105,9 +105,13 @@ impl Terminal {
         let bases = || Slots::owned(channel.bases.clone());
         let endpoint = || {
             Endpoint::new(
-                Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
-                Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
+                Compressor::new(compressor, CompressorMemory::owned(shape.sizes().blocks(blocks)))
                     .with_bases(bases()),
+                Decompressor::new(
+                    channel.decompressor,
+                    DecompressorMemory::owned(shape.sizes().blocks(blocks)),
+                )
+                .with_bases(bases()),
             )
             .with_exchanges(Exchanges::for_channel(&shape), Exchanges::for_channel(&shape))
         };

@@ -38,7 +38,7 @@ pub fn header_cycle(stack: ProtocolStack, refresh: Refresh) -> Result<Vec<Header
         Refresh::Budget { .. } | Refresh::Periodic { .. } => return Err(HeaderCycleError::NoCycle(refresh)),
     };
     let config = stack.compressor(1, refresh)?;
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&config.channel, 0));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(0)));
     let Some(flow) = StackFlow::new(stack, 20, 1, 0) else { return Ok(Vec::new()) };
     let (mut packet, mut rohc) = (Vec::new(), [0; 256]);
     let mut cycle: Vec<HeaderRun> = Vec::new();
@@ -97,7 +97,8 @@ mod tests {
             let stack: ProtocolStack = name.parse().unwrap();
             let refresh: Refresh = "ir=3,so=50,direct".parse().unwrap();
             let config = stack.compressor(1, refresh).unwrap();
-            let mut compressor = Compressor::new(config, CompressorMemory::owned(&config.channel, 0));
+            let mut compressor =
+                Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(0)));
             let (mut packet, mut rohc) = (Vec::new(), [0; 256]);
             StackFlow::new(stack, 20, 1, 0).unwrap().packet(0, &mut packet);
             let sent = compressor.compress(Instant::ZERO, &packet, &mut rohc).unwrap();

@@ -10,10 +10,10 @@
 //!
 //! The figures of rohc-lib (master of 2019-09-24) were measured elsewhere, with a GET of the same length.
 
-use thinair_rohc::profile::coap::Template;
+use thinair_rohc::storage::{TcpRoom, Template};
 use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, CompressorStorage, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
 };
 
 use common::tcp::{Outer, TcpPacket, timestamps};
@@ -88,10 +88,15 @@ fn mean(
     let profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it has no rival");
     let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
     let end = || {
-        let compressor =
-            Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 0));
+        let compressor = Compressor::new(
+            CompressorConfig::new(channel),
+            CompressorMemory::owned(channel.sizes().blocks(0)),
+        );
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 0)))
+        Endpoint::new(
+            compressor,
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(0))),
+        )
     };
     let (mut near, mut far) = (end(), end());
     let mut packet = TcpPacket::new(vec![Outer::new(six)], 4_000);
@@ -170,7 +175,7 @@ fn memory() {
         "A block holds the extension headers of one list, and is taken when there are any; a template is taken"
     );
     println!("for each kind of CoAP message, at most 16 a context.");
-    let place = size_of::<CompressorStorage<1, 0, 0, 1>>() - size_of::<CompressorStorage<1>>();
+    let place = size_of::<TcpRoom>();
     let (compressor, decompressor) =
         (Compressor::octets_per_context().0, Decompressor::octets_per_context().0);
     println!(
@@ -210,9 +215,11 @@ fn first(profile: ProfileId, packet: Get, format: Format) -> usize {
     let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
     let refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
     let config = CompressorConfig { refresh, ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+    let mut decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(0)),
+    );
     let (mut rohc, mut back) = ([0; 128], [0; 128]);
     for count in 0..=u16::MAX {
         let (now, packet) = (Instant::from_millis(10 * u64::from(count)), packet(count));

@@ -341,7 +341,7 @@ impl MeasuredSide for Compressor<'static> {
 
     fn start(channel: Channel, refresh: Refresh) -> Self {
         let config = CompressorConfig { refresh, ..CompressorConfig::new(channel) };
-        Self::new(config, CompressorMemory::owned(&channel, BLOCKS))
+        Self::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)))
     }
 
     #[inline]
@@ -359,7 +359,7 @@ impl MeasuredSide for Decompressor<'static> {
     type Error = DecompressError;
 
     fn start(channel: Channel, _: Refresh) -> Self {
-        Self::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, BLOCKS))
+        Self::new(DecompressorConfig::new(channel), DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)))
     }
 
     #[inline]
@@ -411,11 +411,11 @@ impl CoapConversation {
         config.refresh = Refresh::Off;
         let endpoint = || {
             let channel = config.channel;
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+            let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
             let decompressor = DecompressorConfig::new(channel);
             Endpoint::new(
                 compressor,
-                Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
+                Decompressor::new(decompressor, DecompressorMemory::owned(channel.sizes().blocks(BLOCKS))),
             )
             .with_exchanges(Exchanges::owned(64), Exchanges::owned(64))
         };

@@ -232,9 +232,11 @@ fn times(row: &FigureRow) -> SidePair {
     let channel = Channel::new(CidSpace::Large, highest, profiles).expect("the highest CID is a CID");
     let mut config = CompressorConfig::new(channel);
     config.refresh = Refresh::Off;
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+    let mut decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(0)),
+    );
     let packet = |count: usize| match row.flows {
         Some(flows) => (row.packet)(count as u32 % flows, count as u32 / flows),
         None => (row.packet)(count as u32, 0),

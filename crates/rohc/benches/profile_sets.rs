@@ -77,8 +77,10 @@ fn main() {
     print!("octets of a context, compressor/decompressor:");
     for (name, profiles) in [("v1", ProfileSet::v1()), ("v2", ProfileSet::v2())] {
         let channel = channel(profiles);
-        let ends =
-            [CompressorMemory::owned(&channel, 0).octets(), DecompressorMemory::owned(&channel, 0).octets()];
+        let ends = [
+            CompressorMemory::owned(channel.sizes().blocks(0)).octets(),
+            DecompressorMemory::owned(channel.sizes().blocks(0)).octets(),
+        ];
         let [compressor, decompressor] = ends.map(|octets| octets / usize::from(CONTEXTS));
         print!("  {name} {compressor}/{decompressor}");
     }
@@ -160,9 +162,11 @@ fn times(kind: SourceKind, six: bool, profiles: ProfileSet) -> [u32; 2] {
     let channel = channel(profiles);
     let rtp = RtpDetection::of_ports(if kind.is_rtp() { &[5004] } else { &[] }).expect("a port");
     let config = CompressorConfig { refresh: Refresh::Off, rtp, ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+    let mut decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(0)),
+    );
     let (mut source, mut random, mut now) = (source(kind, six), SplitMix64(2), Instant::ZERO);
     let mut times = [const { Vec::new() }; 2];
     for batch in 0..=BATCHES {

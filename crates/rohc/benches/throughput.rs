@@ -229,7 +229,7 @@ impl TimedSide for TimedSender {
     fn new(traffic: BenchTraffic) -> Self {
         let channel = traffic.channel();
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
         let mut sender = Self { traffic, compressor, count: 0 };
         sender.send(traffic.settling(), |_| ());
         sender
@@ -288,9 +288,11 @@ impl TimedSide for TimedReceiver {
     fn new(traffic: BenchTraffic) -> Self {
         let channel = traffic.channel();
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(0)),
+        );
         let mut sender = TimedSender { traffic, compressor, count: 0 };
         let mut out = [0; ROOM];
         sender.send(traffic.settling(), |rohc| {

@@ -10,14 +10,11 @@ use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorStorage, Instan
 /// Number of contexts: flows that are compressed at the same time.
 const CONTEXTS: usize = 4;
 
-/// Number of blocks for extension headers.
-const BLOCKS: usize = 4;
-
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     let channel = Channel::new(CidSpace::Small, CONTEXTS as u16 - 1, ProfileSet::v1())?;
-    let mut storage = CompressorStorage::<CONTEXTS, BLOCKS>::new();
+    let mut storage = CompressorStorage::<CONTEXTS>::new();
     let mut compressor = Compressor::new(CompressorConfig::new(channel), &mut storage);
-    let mut storage = DecompressorStorage::<CONTEXTS, BLOCKS>::new();
+    let mut storage = DecompressorStorage::<CONTEXTS>::new();
     let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), &mut storage);
 
     // A CoAP GET over UDP and IPv6: 57 octets, of which these profiles compress 48 octets of headers.

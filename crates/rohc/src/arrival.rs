@@ -56,7 +56,7 @@ const ALONE: u8 = 64;
 const UNCOUNTED: u32 = 1 << 24;
 
 impl Moment {
-    /// Before the first arrival. `ignores_pauses` is that of `DecompressorConfig`.
+    /// Before the first arrival. `ignores_pauses` is that of [`Interop`](crate::Interop).
     pub(crate) fn new(ignores_pauses: bool) -> Self {
         Self { ignores_pauses, ..Self::default() }
     }

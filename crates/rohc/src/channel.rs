@@ -1,7 +1,7 @@
 //! The ROHC channel and its parameters. RFC 5795, section 5.1.
 
 use crate::cid::{Cid, CidSpace};
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// Parameters of a channel, on which both ends have agreed before the first packet. RFC 5795, section 5.1.2.
 ///

@@ -18,8 +18,9 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
+use crate::id::{Format, ProfileId};
 use crate::pace::SteadyClock;
-use crate::profile::{Format, ProfileId, SenderPlace as Place};
+use crate::profile::SenderPlace as Place;
 use crate::refresh::Refresh;
 use crate::storage::BLOCK_OCTETS;
 pub use crate::storage::CompressorMemory;
@@ -340,7 +341,7 @@ mod tests {
 
     fn compressor(cids: CidSpace) -> Compressor<'static> {
         let channel = Channel::new(cids, cids.highest().min(200), ProfileSet::v1()).unwrap();
-        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 1))
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes().blocks(1)))
     }
 
     fn udp(six: bool, ttl: u8, id: u16, sum: u16, payload: &[u8]) -> Vec<u8> {
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn the_least_recently_used_flow_gives_up_its_cid() {
         let channel = Channel::new(CidSpace::Small, 1, ProfileSet::v1()).unwrap();
-        let memory = CompressorMemory::owned(&channel, 0);
+        let memory = CompressorMemory::owned(channel.sizes().blocks(0));
         let mut compressor = Compressor::new(CompressorConfig::new(channel), memory);
         let mut out = [0; 128];
         let mut cid = |ttl: u8, port: u8| {
@@ -399,7 +400,7 @@ mod tests {
     #[test]
     fn without_blocks_a_flow_with_extension_headers_goes_uncompressed() {
         let channel = Channel::new(CidSpace::Small, 3, ProfileSet::v1()).unwrap();
-        let memory = CompressorMemory::owned(&channel, 0);
+        let memory = CompressorMemory::owned(channel.sizes().blocks(0));
         let mut compressor = Compressor::new(CompressorConfig::new(channel), memory);
         let mut packet = udp(true, 64, 0, 5, &[1]);
         packet[6] = 60;

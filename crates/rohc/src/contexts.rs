@@ -2,8 +2,8 @@
 //! decompressors.
 
 use crate::cid::Cid;
+use crate::id::ProfileId;
 use crate::mode::Mode;
-use crate::profile::ProfileId;
 
 /// State of one context of a compressor or decompressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,10 +14,12 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
+use crate::id::{Format, ProfileId};
+use crate::interop::Interop;
 use crate::mode::Mode;
 use crate::pace::SteadyClock;
 use crate::packet::{self, PacketBody, PacketHeader, PartsError};
-use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
+use crate::profile::ReceiverPlace as Place;
 use crate::segmentation::{Reassembler, SegmentError};
 pub use crate::storage::DecompressorMemory;
 pub(crate) use crate::storage::SharedMemory;
@@ -48,20 +50,12 @@ pub struct DecompressorConfig {
     pub static_nack: Threshold,
     /// Minimum time between two negative acknowledgments of one kind for one CID. Default: 1 s.
     pub nack_interval: Duration,
-    /// Deliver IR and IR-DYN packets without payload. RFC 3095, section 5.7.7, forbids it: such a packet only refreshes the
-    /// context. Some compressors nevertheless send packets without payload that way. Default: false.
-    pub deliver_empty: bool,
     /// Resolution in milliseconds of the clock that the times come from, 1 to 255. It is sent to compressors, which may then use
     /// a timer for timestamps (CLOCK option, RFC 3095, section 5.7.6.7; CLOCK_RESOLUTION, RFC 5225, section 6.9.2.4). Default: `None`,
     /// not sent.
     pub clock: Option<u8>,
-    /// Keep the fields in extension 3 of UO-1-ID. RFC 3095, section 5.7.3, and RFC 4815, section 6.2, forbid it: such packets
-    /// update SN, TS and IP-ID alone. Some compressors nevertheless rely on it. Default: false.
-    pub uo_1_id_updates: bool,
-    /// Do not infer from a pause that packets may be missing: for compressors of other implementations, which send as few bits of
-    /// the SN behind a pause as elsewhere. If more packets are lost in a row than these bits count, a header may then be wrong; the
-    /// clock helps once a packet has failed. Default: false.
-    pub ignores_pauses: bool,
+    /// Deviations from the RFCs for compressors of others. Default: [`Interop::STANDARD`].
+    pub interop: Interop,
 }
 
 impl DecompressorConfig {
@@ -74,10 +68,8 @@ impl DecompressorConfig {
             one_way: Threshold { k: 5, n: 6 },
             static_nack: Threshold { k: 2, n: 4 },
             nack_interval: Duration::from_secs(1),
-            deliver_empty: false,
             clock: None,
-            uo_1_id_updates: false,
-            ignores_pauses: false,
+            interop: Interop::STANDARD,
         }
     }
 }
@@ -311,7 +303,7 @@ impl<'m> Decompressor<'m> {
             reassembler: Reassembler::new(unit),
             pending: [None; PENDING],
             clock: SteadyClock::default(),
-            moment: Moment::new(config.ignores_pauses),
+            moment: Moment::new(config.interop.ignores_pauses),
         }
     }
 

@@ -10,11 +10,9 @@ use crate::decompressor::{DecompressError, Decompressed, Decompressor, Decompres
 use crate::exchange::{Exchanges, Linked};
 use crate::feedback::MAX_ELEMENT;
 use crate::packet;
-#[cfg(feature = "coap")]
-use crate::storage::Slots;
-use crate::storage::Storage;
 #[cfg(feature = "alloc")]
 use crate::storage::{CompressorMemory, DecompressorMemory};
+use crate::storage::{Rooms, Storage};
 
 /// Compressor and decompressor of one side.
 ///
@@ -48,38 +46,25 @@ impl<'m> Endpoint<'m> {
         }
     }
 
-    /// Creates both ends of a device in memory whose sizes are constants.
-    pub fn in_storage<
-        const C: usize,
-        const B: usize,
-        const T: usize,
-        const R: usize,
-        const U: usize,
-        const E: usize,
-        const V: usize,
-    >(
+    /// Creates both ends of a device in memory whose sizes are constants, without [exchanges](Self::with_exchanges).
+    pub fn in_storage<const C: usize, R: Rooms>(
         compressor: CompressorConfig,
         decompressor: DecompressorConfig,
-        storage: &'m mut Storage<C, B, T, R, U, E, V>,
+        storage: &'m mut Storage<C, R>,
     ) -> Self {
-        let endpoint = Self::new(
+        Self::new(
             Compressor::new(compressor, &mut storage.compressor),
             Decompressor::new(decompressor, &mut storage.decompressor),
-        );
-        #[cfg(feature = "coap")]
-        let [sent, received] = storage.exchanges.each_mut().map(|ring| Exchanges::new(Slots::Lent(ring)));
-        #[cfg(feature = "coap")]
-        let endpoint = endpoint.with_exchanges(sent, received);
-        endpoint
+        )
     }
 
-    /// Creates both ends of a device in memory of the sizes that the channels need.
+    /// Creates both ends of a device in memory of the [default sizes](crate::Channel::sizes) of their channels.
     #[cfg(feature = "alloc")]
-    pub fn owned(compressor: CompressorConfig, decompressor: DecompressorConfig, blocks: usize) -> Self {
+    pub fn owned(compressor: CompressorConfig, decompressor: DecompressorConfig) -> Self {
         let (out, back) = (compressor.channel, decompressor.channel);
         let endpoint = Self::new(
-            Compressor::new(compressor, CompressorMemory::owned(&out, blocks)),
-            Decompressor::new(decompressor, DecompressorMemory::owned(&back, blocks)),
+            Compressor::new(compressor, CompressorMemory::owned(&out)),
+            Decompressor::new(decompressor, DecompressorMemory::owned(&back)),
         );
         #[cfg(feature = "coap")]
         let endpoint = endpoint.with_exchanges(Exchanges::for_channel(&out), Exchanges::for_channel(&back));

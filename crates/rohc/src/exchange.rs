@@ -2,7 +2,7 @@
 //! acknowledgement its Message ID (RFC 7252, sections 4.2 and 5.3). Section 8 of `docs/coap-profile.md`.
 
 use crate::channel::Channel;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::{Places, Slots};
@@ -141,7 +141,8 @@ impl<'m> Exchanges<'m> {
     /// Creates an empty ring. With `n` places, `n` rounded down to a power of two, a response can refer to the last `n / 2`
     /// messages of the other direction, and to the last 32 of its flow. The number is a parameter of the channel: see
     /// [`places`](Self::places).
-    pub fn new(mut ring: Slots<'m, CoapExchange>) -> Self {
+    pub fn new(ring: impl Into<Slots<'m, CoapExchange>>) -> Self {
+        let mut ring = ring.into();
         ring.fill(CoapExchange::EMPTY);
         let len = ring.len().checked_ilog2().map_or(0, |bits| 1 << bits);
         Self { ring, len, newest: 0 }

@@ -2,8 +2,8 @@
 //! its options, RFC 3095, section 5.7.6, with RFC 4815, sections 2.3, 8.5 and 8.6.
 
 use crate::cid::{Cid, CidSpace};
+use crate::id::ProfileId;
 use crate::mode::Mode;
-use crate::profile::ProfileId;
 use crate::state::DecompressorState;
 use thinair_wire::crc::Check;
 

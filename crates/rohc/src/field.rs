@@ -6,5 +6,4 @@ pub(crate) mod ip_id;
 #[cfg(any(feature = "rfc3095", feature = "v2"))]
 pub(crate) mod movement;
 pub(crate) mod rtp;
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
 pub(crate) mod timer;

@@ -11,9 +11,9 @@
 //!
 //! let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1())?;
 //! let mut compressor =
-//!     Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 4));
+//!     Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel));
 //! let mut decompressor =
-//!     Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+//!     Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel));
 //!
 //! // A CoAP GET over UDP and IPv6: 57 octets.
 //! let packet = *b"\x60\0\0\0\0\x11\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\
@@ -69,6 +69,8 @@ pub mod feedback;
 mod field;
 mod flow;
 mod framing;
+mod id;
+mod interop;
 pub mod mode;
 mod pace;
 pub mod packet;
@@ -91,8 +93,11 @@ pub use contexts::ContextState;
 pub use decompressor::{DecompressError, Decompressed, Decompressor, DecompressorConfig, Threshold};
 pub use endpoint::Endpoint;
 pub use feedback::FeedbackError;
+pub use id::{Format, ProfileId};
+pub use interop::Interop;
 pub use mode::Mode;
-pub use profile::{Format, ProfileId};
 pub use refresh::Refresh;
-pub use storage::{CompressorMemory, CompressorStorage, DecompressorMemory, DecompressorStorage, Storage};
+pub use storage::{
+    CompressorMemory, CompressorStorage, DecompressorMemory, DecompressorStorage, Sizes, Storage,
+};
 pub use thinair_wire::time::Instant;

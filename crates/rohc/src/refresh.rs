@@ -493,7 +493,7 @@ fn nanos(time: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::cid::Cid;
-    use crate::profile::{Format, ProfileId};
+    use crate::id::{Format, ProfileId};
     use alloc::string::ToString;
     use alloc::vec::Vec;
     use proptest::prelude::*;

@@ -1,6 +1,8 @@
 //! Memory of both ends with sizes fixed at start: lent by the caller, or owned with the feature `alloc`.
+//!
+//! An end has a place for each context, and for its profiles the rooms that they declare in `profile.rs`. Sizes are constants of a
+//! [`Storage`] and its [`Rooms`], or [`Sizes`] at run time.
 
-use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 #[cfg(feature = "alloc")]
@@ -9,20 +11,17 @@ use alloc::{vec, vec::Vec};
 use crate::channel::Channel;
 use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
-#[cfg(feature = "coap")]
-use crate::exchange::CoapExchange;
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-use crate::field::timer::FarClock;
-#[cfg(any(feature = "tcp", feature = "v2"))]
-use crate::profile::ProfileId;
-#[cfg(feature = "coap")]
-use crate::profile::coap::{Base, Template, Templates, templates_for};
+use crate::id::ProfileId;
 #[cfg(feature = "rfc3095")]
-use crate::profile::rfc3095::table::{ExtensionBlock, Pool};
-#[cfg(feature = "v2")]
-use crate::profile::rfc5225::V2Room;
+pub use crate::profile::ExtensionBlock;
+pub(crate) use crate::profile::SharedMemory;
 #[cfg(feature = "tcp")]
-use crate::profile::rfc6846::TcpRoom;
+pub use crate::profile::TcpRoom;
+#[cfg(feature = "coap")]
+pub use crate::profile::Template;
+#[cfg(feature = "v2")]
+pub use crate::profile::V2Room;
+pub use crate::profile::{DefaultRooms, RoomMemory, Sizes};
 
 /// Octets of a block for extension headers.
 pub(crate) const BLOCK_OCTETS: usize = {
@@ -76,6 +75,12 @@ impl<'m> Places<'m> for Heap {
     }
 }
 
+impl<'m, T, const N: usize> From<&'m mut [T; N]> for Slots<'m, T> {
+    fn from(places: &'m mut [T; N]) -> Self {
+        Self::Lent(places)
+    }
+}
+
 impl<T> Deref for Slots<'_, T> {
     type Target = [T];
 
@@ -100,237 +105,275 @@ impl<T> DerefMut for Slots<'_, T> {
     }
 }
 
-/// Pools from which contexts allocate: blocks for extension headers, templates of CoAP messages, and rooms for flows of profile
-/// 0x0006.
-#[derive(Debug)]
-struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize, const V2: usize> {
-    #[cfg(feature = "rfc3095")]
-    blocks: [ExtensionBlock; BLOCKS],
-    #[cfg(feature = "coap")]
-    templates: [Template; TEMPLATES],
-    #[cfg(feature = "tcp")]
-    rooms: [TcpRoom; ROOMS],
-    #[cfg(feature = "v2")]
-    v2_rooms: [V2Room; V2],
+/// Element of the memory that a profile has beside its contexts.
+pub(crate) trait Room: Copy + 'static {
+    /// Room without content.
+    const EMPTY: Self;
+    /// Profiles that use it.
+    const PROFILES: &'static [ProfileId];
+    /// Number for each context in [`DefaultRooms`].
+    const PER_CONTEXT: usize = 1;
+    /// Memory that the contexts of an end share.
+    type Shared<'m>;
+
+    /// Default number for a channel of `contexts` contexts with one of the profiles.
+    fn count(contexts: usize) -> usize {
+        contexts
+    }
+
+    /// Creates the memory that the contexts of an end share.
+    fn share(rooms: Slots<'_, Self>) -> Self::Shared<'_>;
 }
 
-impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize, const V2: usize>
-    PoolStorage<BLOCKS, TEMPLATES, ROOMS, V2>
-{
-    const EMPTY: Self = Self {
-        #[cfg(feature = "rfc3095")]
-        blocks: [ExtensionBlock::EMPTY; BLOCKS],
-        #[cfg(feature = "coap")]
-        templates: [Template::EMPTY; TEMPLATES],
-        #[cfg(feature = "tcp")]
-        rooms: [TcpRoom::EMPTY; ROOMS],
-        #[cfg(feature = "v2")]
-        v2_rooms: [V2Room::EMPTY; V2],
+/// Declares the rooms of profiles. A line has the name of what contexts share, of the number of rooms, and of the room.
+macro_rules! rooms {
+    ($(
+        #[cfg(feature = $feature:literal)]
+        $(#[$doc:meta])+
+        $shared:ident, $count:ident: $module:ident::$room:ident;
+    )+) => {
+        $(#[cfg(feature = $feature)] pub use $module::$room;)+
+
+        /// Sizes of the memory of an end: [`Channel::sizes`], changed by name.
+        ///
+        /// ```
+        /// use thinair_rohc::{Channel, CidSpace, CompressorMemory, ProfileSet};
+        ///
+        /// let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1())?;
+        /// let memory = CompressorMemory::owned(channel.sizes().blocks(4));
+        /// # Ok::<(), thinair_rohc::ChannelError>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Sizes {
+            pub(crate) contexts: usize,
+            pub(crate) unit: usize,
+            $($count: usize,)+
+        }
+
+        impl Sizes {
+            /// Default sizes for a channel.
+            pub(crate) fn of(channel: &Channel) -> Self {
+                Self {
+                    contexts: channel.contexts(),
+                    unit: channel.mrru(),
+                    $($count: {
+                        #[cfg(feature = $feature)]
+                        {
+                            let has_one = <$room as Room>::PROFILES.iter().any(|profile| channel.profiles().has(*profile));
+                            if has_one { <$room as Room>::count(channel.contexts()) } else { 0 }
+                        }
+                        #[cfg(not(feature = $feature))]
+                        {
+                            0
+                        }
+                    },)+
+                }
+            }
+
+            $($(#[$doc])+
+            pub const fn $count(self, $count: usize) -> Self {
+                Self { $count, ..self }
+            })+
+        }
+
+        /// Rooms of the profiles at one end.
+        #[derive(Debug)]
+        pub struct RoomMemory<'m> {
+            $(#[cfg(feature = $feature)] $count: Slots<'m, $room>,)+
+            none: PhantomData<&'m ()>,
+        }
+
+        impl<'m> RoomMemory<'m> {
+            pub(crate) fn none() -> Self {
+                Self { $(#[cfg(feature = $feature)] $count: Slots::Lent(&mut []),)+ none: PhantomData }
+            }
+
+            pub(crate) fn of(sizes: &Sizes, source: &mut impl Places<'m>) -> Self {
+                let _ = (sizes, &source);
+                Self {
+                    $(#[cfg(feature = $feature)] $count: source.places(<$room as Room>::EMPTY, sizes.$count),)+
+                    none: PhantomData,
+                }
+            }
+
+            pub(crate) fn octets(&self) -> usize {
+                0 $(+ { #[cfg(feature = $feature)] { self.$count.octets() } #[cfg(not(feature = $feature))] { 0 } })+
+            }
+        }
+
+        /// Memory that the contexts of a compressor or decompressor share.
+        #[derive(Debug)]
+        pub(crate) struct SharedMemory<'m> {
+            pub(crate) clock: FarClock,
+            $(#[cfg(feature = $feature)] pub(crate) $shared: <$room as Room>::Shared<'m>,)+
+            none: PhantomData<&'m ()>,
+        }
+
+        impl<'m> From<RoomMemory<'m>> for SharedMemory<'m> {
+            fn from(memory: RoomMemory<'m>) -> Self {
+                Self {
+                    clock: FarClock::default(),
+                    $(#[cfg(feature = $feature)] $shared: <$room as Room>::share(memory.$count),)+
+                    none: memory.none,
+                }
+            }
+        }
+
+        /// Rooms for `CONTEXTS` flows of each profile in the build.
+        #[derive(Debug)]
+        pub struct DefaultRooms<const CONTEXTS: usize> {
+            $(#[cfg(feature = $feature)] $count: [[$room; <$room as Room>::PER_CONTEXT]; CONTEXTS],)+
+        }
+
+        impl<const C: usize> Rooms for DefaultRooms<C> {
+            const EMPTY: Self = Self {
+                $(#[cfg(feature = $feature)] $count: [[<$room as Room>::EMPTY; <$room as Room>::PER_CONTEXT]; C],)+
+            };
+
+            fn lend<'m>(&'m mut self, memory: &mut RoomMemory<'m>) {
+                let _ = memory;
+                $(#[cfg(feature = $feature)] { memory.$count = Slots::Lent(self.$count.as_flattened_mut()); })+
+            }
+        }
+
+        $(#[cfg(feature = $feature)] impl<const N: usize> Rooms for [$room; N] {
+            const EMPTY: Self = [<$room as Room>::EMPTY; N];
+
+            fn lend<'m>(&'m mut self, memory: &mut RoomMemory<'m>) {
+                memory.$count = Slots::from(self);
+            }
+        })+
     };
+}
+pub(crate) use rooms;
 
-    fn lend(&mut self) -> PoolMemory<'_> {
-        PoolMemory {
-            #[cfg(feature = "rfc3095")]
-            blocks: Slots::Lent(&mut self.blocks),
-            #[cfg(feature = "coap")]
-            templates: Slots::Lent(&mut self.templates),
-            #[cfg(feature = "tcp")]
-            rooms: Slots::Lent(&mut self.rooms),
-            #[cfg(feature = "v2")]
-            v2_rooms: Slots::Lent(&mut self.v2_rooms),
-            none: PhantomData,
-        }
+impl Channel {
+    /// Default sizes of the memory of an end.
+    pub fn sizes(&self) -> Sizes {
+        Sizes::of(self)
     }
 }
 
-/// [`PoolStorage`] that is lent or owned.
-#[derive(Debug)]
-struct PoolMemory<'m> {
-    #[cfg(feature = "rfc3095")]
-    blocks: Slots<'m, ExtensionBlock>,
-    #[cfg(feature = "coap")]
-    templates: Slots<'m, Template>,
-    #[cfg(feature = "tcp")]
-    rooms: Slots<'m, TcpRoom>,
-    #[cfg(feature = "v2")]
-    v2_rooms: Slots<'m, V2Room>,
-    none: PhantomData<&'m ()>,
-}
-
-impl PoolMemory<'_> {
-    fn octets(&self) -> usize {
-        let octets = 0;
-        #[cfg(feature = "rfc3095")]
-        let octets = octets + self.blocks.octets();
-        #[cfg(feature = "coap")]
-        let octets = octets + self.templates.octets();
-        #[cfg(feature = "tcp")]
-        let octets = octets + self.rooms.octets();
-        #[cfg(feature = "v2")]
-        let octets = octets + self.v2_rooms.octets();
-        octets
+impl From<&Channel> for Sizes {
+    fn from(channel: &Channel) -> Self {
+        channel.sizes()
     }
 }
 
-impl<'m> PoolMemory<'m> {
-    #[cfg_attr(not(all(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
-    fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
-        Self {
-            #[cfg(feature = "rfc3095")]
-            blocks: source.places(ExtensionBlock::EMPTY, blocks),
-            #[cfg(feature = "coap")]
-            templates: source.places(Template::EMPTY, templates_for(channel)),
-            #[cfg(feature = "tcp")]
-            rooms: source.places(TcpRoom::EMPTY, rooms_for(channel, &[ProfileId::Tcp])),
-            #[cfg(feature = "v2")]
-            v2_rooms: source.places(V2Room::EMPTY, rooms_for(channel, &V2Room::PROFILES)),
-            none: PhantomData,
-        }
-    }
+/// Rooms of profiles at one end, of constant number: [`DefaultRooms`], an array of rooms, or a tuple of arrays. A profile whose
+/// rooms are left out has none.
+pub trait Rooms {
+    /// Rooms without content.
+    const EMPTY: Self;
+
+    /// Lends all rooms to an end.
+    fn lend<'m>(&'m mut self, memory: &mut RoomMemory<'m>);
 }
 
-/// Number of rooms for flows of some profiles: one for each context if the channel has one of them.
-#[cfg(any(feature = "tcp", feature = "v2"))]
-fn rooms_for(channel: &Channel, profiles: &[ProfileId]) -> usize {
-    let has_one = profiles.iter().any(|profile| channel.profiles().has(*profile));
-    if has_one { channel.contexts() } else { 0 }
+/// Implements [`Rooms`] for tuples.
+macro_rules! tuples {
+    ($(($($rooms:ident $at:tt)*))+) => {
+        $(impl<$($rooms: Rooms),*> Rooms for ($($rooms,)*) {
+            const EMPTY: Self = ($($rooms::EMPTY,)*);
+
+            fn lend<'m>(&'m mut self, memory: &mut RoomMemory<'m>) {
+                let _ = &memory;
+                $(self.$at.lend(memory);)*
+            }
+        })+
+    };
 }
 
-/// Memory that the contexts of a compressor or decompressor share, separate for each profile.
-#[derive(Debug)]
-pub(crate) struct SharedMemory<'m> {
-    #[cfg(feature = "rfc3095")]
-    pub(crate) pool: Pool<'m>,
-    #[cfg(any(feature = "rfc3095", feature = "v2"))]
-    pub(crate) clock: FarClock,
-    #[cfg(feature = "coap")]
-    pub(crate) templates: Templates<'m>,
-    #[cfg(feature = "coap")]
-    pub(crate) bases: Slots<'m, Base>,
-    /// Number of flows since the start that count as CoAP by a parse alone.
-    #[cfg(feature = "coap")]
-    pub(crate) guessed: u32,
-    #[cfg(feature = "tcp")]
-    pub(crate) rooms: Slots<'m, TcpRoom>,
-    #[cfg(feature = "v2")]
-    pub(crate) v2_rooms: Slots<'m, V2Room>,
-    none: PhantomData<&'m ()>,
-}
+tuples! { () (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) }
 
-impl<'m> SharedMemory<'m> {
-    #[cfg_attr(
-        not(any(feature = "rfc3095", feature = "coap", feature = "tcp", feature = "v2")),
-        allow(unused_variables)
-    )]
-    fn new(memory: PoolMemory<'m>) -> Self {
-        Self {
-            #[cfg(feature = "rfc3095")]
-            pool: Pool::new(memory.blocks),
-            #[cfg(any(feature = "rfc3095", feature = "v2"))]
-            clock: FarClock::default(),
-            #[cfg(feature = "coap")]
-            templates: Templates::new(memory.templates),
-            #[cfg(feature = "coap")]
-            bases: Slots::Lent(&mut []),
-            #[cfg(feature = "coap")]
-            guessed: 0,
-            #[cfg(feature = "tcp")]
-            rooms: memory.rooms,
-            #[cfg(feature = "v2")]
-            v2_rooms: memory.v2_rooms,
-            none: PhantomData,
-        }
-    }
-}
-
-/// Memory of a compressor with constant sizes.
+/// Memory of a compressor for `CONTEXTS` flows, with constant sizes.
 ///
-/// It has places for `CONTEXTS` flows, `BLOCKS` blocks for extension headers (one for each flow that has some), `TEMPLATES` kinds
-/// of CoAP messages (recommended: four for each flow; a flow takes at most 16), for `TCP` flows of profile 0x0006, and for `V2` flows of RFC 5225: as many as
-/// contexts, or none. A flow for which there is no room uses another profile.
+/// [`new`](Self::new) has the rooms that the profiles of the build need for these flows. [`sized`](Self::sized) has those of `R`: arrays of
+/// [`ExtensionBlock`] (one or more for each flow with extension headers), [`Template`] (CoAP messages of one kind; recommended: four for
+/// each flow, which takes at most 16), [`TcpRoom`] (flows of profile 0x0006) or [`V2Room`] (flows of RFC 5225). A flow for which there is no
+/// room uses another profile.
 ///
 /// ```
+/// use thinair_rohc::storage::Template;
 /// use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorStorage, ProfileSet};
 ///
 /// let channel = Channel::new(CidSpace::Small, 3, ProfileSet::default())?;
-/// let mut storage = CompressorStorage::<4, 4, 16>::new();
+/// let mut storage = CompressorStorage::<4>::new();
+/// let mut compressor = Compressor::new(CompressorConfig::new(channel), &mut storage);
+/// // For CoAP alone.
+/// let mut storage = CompressorStorage::<4, [Template; 16]>::sized();
 /// let mut compressor = Compressor::new(CompressorConfig::new(channel), &mut storage);
 /// # Ok::<(), thinair_rohc::ChannelError>(())
 /// ```
 #[derive(Debug)]
-pub struct CompressorStorage<
-    const CONTEXTS: usize,
-    const BLOCKS: usize = 0,
-    const TEMPLATES: usize = 0,
-    const TCP: usize = 0,
-    const V2: usize = 0,
-> {
+pub struct CompressorStorage<const CONTEXTS: usize, R = DefaultRooms<CONTEXTS>> {
     contexts: [CompressorContext; CONTEXTS],
     links: [FlowLink; CONTEXTS],
     buckets: [[u16; 2]; CONTEXTS],
-    pools: PoolStorage<BLOCKS, TEMPLATES, TCP, V2>,
+    rooms: R,
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: usize>
-    CompressorStorage<C, B, T, R, V>
-{
-    /// Memory without a flow.
-    pub const fn new() -> Self {
+impl<const C: usize, R: Rooms> CompressorStorage<C, R> {
+    /// Memory without a flow, with rooms of its own.
+    pub const fn sized() -> Self {
         Self {
             contexts: [CompressorContext::EMPTY; C],
             links: [FlowLink::EMPTY; C],
             buckets: [[0; 2]; C],
-            pools: PoolStorage::EMPTY,
+            rooms: R::EMPTY,
         }
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: usize> Default
-    for CompressorStorage<C, B, T, R, V>
-{
-    fn default() -> Self {
-        Self::new()
+/// Memory of a decompressor for `CONTEXTS` flows, with constant sizes: those of [`CompressorStorage`].
+#[derive(Debug)]
+pub struct DecompressorStorage<const CONTEXTS: usize, R = DefaultRooms<CONTEXTS>> {
+    contexts: [DecompressorContext; CONTEXTS],
+    rooms: R,
+}
+
+impl<const C: usize, R: Rooms> DecompressorStorage<C, R> {
+    /// Memory without a context, with rooms of its own.
+    pub const fn sized() -> Self {
+        Self { contexts: [DecompressorContext::EMPTY; C], rooms: R::EMPTY }
     }
 }
 
-/// Memory of an end from the heap.
-#[cfg(feature = "alloc")]
-macro_rules! owned_memory {
-    ($memory:ident) => {
-        impl $memory<'static> {
-            /// Sets the number of templates of CoAP messages, for all flows together.
-            #[cfg(feature = "coap")]
-            pub fn with_templates(mut self, templates: usize) -> Self {
-                self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
-                self
-            }
+/// Memory of both ends of a device with constant sizes: those of [`CompressorStorage`] for either end.
+#[derive(Debug)]
+pub struct Storage<const CONTEXTS: usize, R = DefaultRooms<CONTEXTS>> {
+    /// Memory of the compressor.
+    pub compressor: CompressorStorage<CONTEXTS, R>,
+    /// Memory of the decompressor.
+    pub decompressor: DecompressorStorage<CONTEXTS, R>,
+}
 
-            /// Sets the number of flows of profile 0x0006.
-            #[cfg(feature = "tcp")]
-            pub fn with_tcp_flows(mut self, flows: usize) -> Self {
-                self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
-                self
-            }
+impl<const C: usize, R: Rooms> Storage<C, R> {
+    /// Memory without a flow, with rooms of its own.
+    pub const fn sized() -> Self {
+        Self { compressor: CompressorStorage::sized(), decompressor: DecompressorStorage::sized() }
+    }
+}
 
-            /// The memory with room for so many flows of the profiles of RFC 5225.
-            #[cfg(feature = "v2")]
-            pub fn with_v2_flows(mut self, flows: usize) -> Self {
-                self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
-                self
-            }
-
-            /// Creates memory for a channel, with `blocks` blocks for extension headers.
-            pub fn owned(channel: &Channel, blocks: usize) -> Self {
-                Self::of(channel, blocks, &mut Heap)
+/// Constructors of memory with default rooms.
+macro_rules! new_storage {
+    ($($storage:ident)+) => {
+        $(impl<const C: usize> $storage<C> {
+            /// Memory without a flow, with [`DefaultRooms`].
+            pub const fn new() -> Self {
+                Self::sized()
             }
         }
+
+        impl<const C: usize, R: Rooms> Default for $storage<C, R> {
+            fn default() -> Self {
+                Self::sized()
+            }
+        })+
     };
 }
 
-#[cfg(feature = "alloc")]
-owned_memory!(CompressorMemory);
-#[cfg(feature = "alloc")]
-owned_memory!(DecompressorMemory);
+new_storage! { CompressorStorage DecompressorStorage Storage }
 
 /// Memory of a compressor: a lent [`CompressorStorage`], or [`owned`](Self::owned) memory.
 #[derive(Debug)]
@@ -338,37 +381,43 @@ pub struct CompressorMemory<'m> {
     pub(crate) contexts: Slots<'m, CompressorContext>,
     pub(crate) links: Slots<'m, FlowLink>,
     pub(crate) buckets: Slots<'m, u16>,
-    pools: PoolMemory<'m>,
+    rooms: RoomMemory<'m>,
 }
 
-impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const V: usize>
-    From<&'m mut CompressorStorage<C, B, T, R, V>> for CompressorMemory<'m>
-{
-    fn from(storage: &'m mut CompressorStorage<C, B, T, R, V>) -> Self {
+impl<'m, const C: usize, R: Rooms> From<&'m mut CompressorStorage<C, R>> for CompressorMemory<'m> {
+    fn from(storage: &'m mut CompressorStorage<C, R>) -> Self {
+        let mut rooms = RoomMemory::none();
+        storage.rooms.lend(&mut rooms);
         Self {
             contexts: Slots::Lent(&mut storage.contexts),
             links: Slots::Lent(&mut storage.links),
             buckets: Slots::Lent(storage.buckets.as_flattened_mut()),
-            pools: storage.pools.lend(),
+            rooms,
         }
     }
 }
 
 impl<'m> CompressorMemory<'m> {
-    /// Memory for a channel from a source, with `blocks` blocks for extension headers.
-    pub fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
-        let contexts = channel.contexts();
+    /// Memory for a channel or of given sizes from a source.
+    pub fn of(sizes: impl Into<Sizes>, source: &mut impl Places<'m>) -> Self {
+        let sizes = sizes.into();
         Self {
-            contexts: source.places(CompressorContext::EMPTY, contexts),
-            links: source.places(FlowLink::EMPTY, contexts),
-            buckets: source.places(0, (contexts * 2).next_power_of_two()),
-            pools: PoolMemory::of(channel, blocks, source),
+            contexts: source.places(CompressorContext::EMPTY, sizes.contexts),
+            links: source.places(FlowLink::EMPTY, sizes.contexts),
+            buckets: source.places(0, (sizes.contexts * 2).next_power_of_two()),
+            rooms: RoomMemory::of(&sizes, source),
         }
+    }
+
+    /// Creates memory for a channel or of given sizes.
+    #[cfg(feature = "alloc")]
+    pub fn owned(sizes: impl Into<Sizes>) -> Self {
+        Self::of(sizes, &mut Heap)
     }
 
     /// Octets of all of it.
     pub fn octets(&self) -> usize {
-        self.contexts.octets() + self.links.octets() + self.buckets.octets() + self.pools.octets()
+        self.contexts.octets() + self.links.octets() + self.buckets.octets() + self.rooms.octets()
     }
 
     /// Splits it into contexts, links and buckets, and the memory that contexts share.
@@ -376,40 +425,7 @@ impl<'m> CompressorMemory<'m> {
     pub(crate) fn split(
         self,
     ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), SharedMemory<'m>) {
-        ((self.contexts, self.links, self.buckets), SharedMemory::new(self.pools))
-    }
-}
-
-/// Memory of a decompressor with constant sizes: those of [`CompressorStorage`], and `UNIT` octets for a reconstructed unit
-/// ([`Channel::mrru`](crate::Channel::mrru); 0 without segments).
-#[derive(Debug)]
-pub struct DecompressorStorage<
-    const CONTEXTS: usize,
-    const BLOCKS: usize = 0,
-    const TEMPLATES: usize = 0,
-    const TCP: usize = 0,
-    const UNIT: usize = 0,
-    const V2: usize = 0,
-> {
-    contexts: [DecompressorContext; CONTEXTS],
-    pools: PoolStorage<BLOCKS, TEMPLATES, TCP, V2>,
-    unit: [u8; UNIT],
-}
-
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize>
-    DecompressorStorage<C, B, T, R, U, V>
-{
-    /// Memory without a context.
-    pub const fn new() -> Self {
-        Self { contexts: [DecompressorContext::EMPTY; C], pools: PoolStorage::EMPTY, unit: [0; U] }
-    }
-}
-
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize> Default
-    for DecompressorStorage<C, B, T, R, U, V>
-{
-    fn default() -> Self {
-        Self::new()
+        ((self.contexts, self.links, self.buckets), self.rooms.into())
     }
 }
 
@@ -418,93 +434,46 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
 pub struct DecompressorMemory<'m> {
     pub(crate) contexts: Slots<'m, DecompressorContext>,
     pub(crate) unit: Slots<'m, u8>,
-    pools: PoolMemory<'m>,
+    rooms: RoomMemory<'m>,
 }
 
-impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize>
-    From<&'m mut DecompressorStorage<C, B, T, R, U, V>> for DecompressorMemory<'m>
-{
-    fn from(storage: &'m mut DecompressorStorage<C, B, T, R, U, V>) -> Self {
-        Self {
-            contexts: Slots::Lent(&mut storage.contexts),
-            unit: Slots::Lent(&mut storage.unit),
-            pools: storage.pools.lend(),
-        }
+impl<'m, const C: usize, R: Rooms> From<&'m mut DecompressorStorage<C, R>> for DecompressorMemory<'m> {
+    fn from(storage: &'m mut DecompressorStorage<C, R>) -> Self {
+        let mut rooms = RoomMemory::none();
+        storage.rooms.lend(&mut rooms);
+        Self { contexts: Slots::Lent(&mut storage.contexts), unit: Slots::Lent(&mut []), rooms }
     }
 }
 
 impl<'m> DecompressorMemory<'m> {
-    /// Memory for a channel from a source, with `blocks` blocks for extension headers.
-    pub fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
+    /// Memory for a channel or of given sizes from a source.
+    pub fn of(sizes: impl Into<Sizes>, source: &mut impl Places<'m>) -> Self {
+        let sizes = sizes.into();
         Self {
-            contexts: source.places(DecompressorContext::EMPTY, channel.contexts()),
-            unit: source.places(0, channel.mrru()),
-            pools: PoolMemory::of(channel, blocks, source),
+            contexts: source.places(DecompressorContext::EMPTY, sizes.contexts),
+            unit: source.places(0, sizes.unit),
+            rooms: RoomMemory::of(&sizes, source),
         }
+    }
+
+    /// Creates memory for a channel or of given sizes.
+    #[cfg(feature = "alloc")]
+    pub fn owned(sizes: impl Into<Sizes>) -> Self {
+        Self::of(sizes, &mut Heap)
+    }
+
+    /// Sets the memory of a reconstructed unit ([`Channel::mrru`]), which a lent storage does not have.
+    pub fn with_unit(self, unit: impl Into<Slots<'m, u8>>) -> Self {
+        Self { unit: unit.into(), ..self }
     }
 
     /// Octets of all of it.
     pub fn octets(&self) -> usize {
-        self.contexts.octets() + self.unit.octets() + self.pools.octets()
+        self.contexts.octets() + self.unit.octets() + self.rooms.octets()
     }
 
     /// Splits it into contexts, the reconstructed unit, and the memory that contexts share.
     pub(crate) fn split(self) -> (Slots<'m, DecompressorContext>, Slots<'m, u8>, SharedMemory<'m>) {
-        (self.contexts, self.unit, SharedMemory::new(self.pools))
-    }
-}
-
-/// Memory of both ends of a device with constant sizes: those of [`CompressorStorage`] for either end, and `EXCHANGES` CoAP
-/// messages of each direction that responses can refer to, half of which may be lost. `EXCHANGES` is a power of two, and equal at
-/// the other device.
-#[derive(Debug)]
-pub struct Storage<
-    const CONTEXTS: usize,
-    const BLOCKS: usize = 0,
-    const TEMPLATES: usize = 0,
-    const TCP: usize = 0,
-    const UNIT: usize = 0,
-    const EXCHANGES: usize = 0,
-    const V2: usize = 0,
-> {
-    pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, V2>,
-    pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT, V2>,
-    #[cfg(feature = "coap")]
-    pub(crate) exchanges: [[CoapExchange; EXCHANGES]; 2],
-}
-
-impl<
-    const C: usize,
-    const B: usize,
-    const T: usize,
-    const R: usize,
-    const U: usize,
-    const E: usize,
-    const V: usize,
-> Storage<C, B, T, R, U, E, V>
-{
-    /// Memory without a flow.
-    pub const fn new() -> Self {
-        Self {
-            compressor: CompressorStorage::new(),
-            decompressor: DecompressorStorage::new(),
-            #[cfg(feature = "coap")]
-            exchanges: [[CoapExchange::EMPTY; E]; 2],
-        }
-    }
-}
-
-impl<
-    const C: usize,
-    const B: usize,
-    const T: usize,
-    const R: usize,
-    const U: usize,
-    const E: usize,
-    const V: usize,
-> Default for Storage<C, B, T, R, U, E, V>
-{
-    fn default() -> Self {
-        Self::new()
+        (self.contexts, self.unit, self.rooms.into())
     }
 }

@@ -618,9 +618,12 @@ fn lost_by_clocks(flow: &FlowKind, mode: Mode, six: bool, packets: u64) -> u64 {
     let end = || {
         let rtp = RtpDetection::of_ports(ports).unwrap();
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+        Endpoint::new(
+            compressor,
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))),
+        )
     };
     let (mut near, mut far) = (end(), end());
     let mut source = PacketSource::new(flow.kind, six, flow.checksum, 160, 3);

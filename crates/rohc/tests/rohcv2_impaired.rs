@@ -101,9 +101,9 @@ fn packets_are_right_whatever_the_channel_does() {
 fn late_packets_lost(mode: Mode) -> (usize, usize) {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v2()).unwrap();
     let mut compressor =
-        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 0));
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes().blocks(0)));
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 0));
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(0)));
     let mut random = SplitMix64(7);
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let (mut lost, mut late, mut now) = (0, 0, Instant::ZERO);
@@ -167,9 +167,11 @@ fn delivered_behind_silence(intervals: u32) -> u32 {
             refresh: Refresh::Off,
             ..CompressorConfig::new(channel)
         };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(0)),
+        );
         let mut random = SplitMix64(seed);
         let mut source = PacketSource::new(SourceKind::Rtp, true, ChecksumUse::Carried, 160, seed);
         let mut now = Instant::ZERO;

@@ -122,9 +122,9 @@ fn refresh_between_outages(kind: SourceKind, six: bool, profiles: ProfileSet, se
     let ports: &[u16] = if kind.is_rtp() { &[5004] } else { &[] };
     let config =
         CompressorConfig { rtp: RtpDetection::of_ports(ports).unwrap(), ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
     let config = DecompressorConfig { mode: Mode::Unidirectional, ..DecompressorConfig::new(channel) };
-    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 0));
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(0)));
     let mut source = PacketSource::new(kind, six, ChecksumUse::Carried, 160, seed);
     let (mut random, mut rohc, mut back) = (SplitMix64(seed), [0; 400], [0; 400]);
     let (mut phase, mut wrong, mut delivered) = (Phase::Settled, 0, 0);

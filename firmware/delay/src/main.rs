@@ -17,6 +17,7 @@ use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hprintln;
+use thinair_rohc::storage::{ExtensionBlock, Template};
 use thinair_rohc::{CompressorStorage, DecompressorStorage};
 
 use exchange::{BLOCKS, CONTEXTS, CallCase, ROOM};
@@ -24,8 +25,8 @@ use exchange::{BLOCKS, CONTEXTS, CallCase, ROOM};
 #[path = "../../../lab/papers/src/coap_delay/exchange.rs"]
 mod exchange;
 
-/// Number of templates of CoAP messages: four per context.
-const TEMPLATES: usize = 4 * CONTEXTS;
+/// Memory of profiles at one end, with four templates of CoAP messages per context.
+type Rooms = ([ExtensionBlock; BLOCKS], [Template; 4 * CONTEXTS]);
 
 /// Virtual time of an instruction, in nanoseconds, by `-icount shift=10`.
 const INSTRUCTION: u64 = 1 << 10;
@@ -56,10 +57,10 @@ fn main() -> ! {
 /// Instructions of one call to compress and of one to decompress.
 fn count(case: CallCase) -> Option<[u64; 2]> {
     let config = case.config().ok()?;
-    let mut near_storage = CompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
+    let mut near_storage = CompressorStorage::<CONTEXTS, Rooms>::sized();
     let (ready, number) = case.scout(&mut case.compressor(config, &mut near_storage))?;
-    near_storage = CompressorStorage::new();
-    let mut far_storage = DecompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
+    near_storage = CompressorStorage::sized();
+    let mut far_storage = DecompressorStorage::<CONTEXTS, Rooms>::sized();
     let mut near = case.compressor(config, &mut near_storage);
     let mut far = case.decompressor(config.channel, &mut far_storage);
     if !case.replay(number, &mut near, &mut far) {

@@ -6,11 +6,11 @@
 use core::hint::black_box;
 
 use static_cell::StaticCell;
-use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, TEMPLATE_COUNT, channel};
+use thinair_firmware::{CONTEXT_COUNT, MTU, Rooms, channel};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{Compressor, CompressorConfig, CompressorStorage, Instant};
 
-static STORAGE: StaticCell<CompressorStorage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT>> = StaticCell::new();
+static STORAGE: StaticCell<CompressorStorage<CONTEXT_COUNT, Rooms>> = StaticCell::new();
 static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 
 /// Entry point, from which the linker finds used code. Its name is fixed, which is the only reason for `unsafe`: no
@@ -19,7 +19,7 @@ static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
-        let storage = STORAGE.init_with(CompressorStorage::new);
+        let storage = STORAGE.init_with(CompressorStorage::sized);
         run(COMPRESSOR.init_with(|| Compressor::new(CompressorConfig::new(channel), storage)));
     }
     loop {

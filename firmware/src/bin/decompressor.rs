@@ -6,12 +6,11 @@
 use core::hint::black_box;
 
 use static_cell::StaticCell;
-use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, TEMPLATE_COUNT, channel};
+use thinair_firmware::{CONTEXT_COUNT, MTU, Rooms, channel};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorStorage, Instant, Mode};
 
-static STORAGE: StaticCell<DecompressorStorage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT>> =
-    StaticCell::new();
+static STORAGE: StaticCell<DecompressorStorage<CONTEXT_COUNT, Rooms>> = StaticCell::new();
 static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 
 /// Entry point, from which the linker finds used code. Its name is fixed, which is the only reason for `unsafe`: no
@@ -21,7 +20,7 @@ static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-        let storage = STORAGE.init_with(DecompressorStorage::new);
+        let storage = STORAGE.init_with(DecompressorStorage::sized);
         run(DECOMPRESSOR.init_with(|| Decompressor::new(config, storage)));
     }
     loop {

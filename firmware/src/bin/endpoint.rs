@@ -7,11 +7,16 @@
 use core::hint::black_box;
 
 use static_cell::StaticCell;
-use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, EXCHANGE_COUNT, MTU, TEMPLATE_COUNT, channel};
+#[cfg(feature = "coap")]
+use thinair_firmware::EXCHANGE_COUNT;
+use thinair_firmware::{CONTEXT_COUNT, MTU, Rooms, channel};
+#[cfg(feature = "coap")]
+use thinair_rohc::exchange::{CoapExchange, Exchanges};
 use thinair_rohc::{CompressorConfig, DecompressorConfig, Endpoint, Instant, Mode, Storage};
 
-static STORAGE: StaticCell<Storage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT, 0, 0, EXCHANGE_COUNT>> =
-    StaticCell::new();
+static STORAGE: StaticCell<Storage<CONTEXT_COUNT, Rooms>> = StaticCell::new();
+#[cfg(feature = "coap")]
+static EXCHANGES: StaticCell<[[CoapExchange; EXCHANGE_COUNT]; 2]> = StaticCell::new();
 static ENDPOINT: StaticCell<Endpoint<'static>> = StaticCell::new();
 
 /// Entry point, from which the linker finds used code. Its name is fixed, which is the only reason for `unsafe`: no
@@ -21,8 +26,15 @@ static ENDPOINT: StaticCell<Endpoint<'static>> = StaticCell::new();
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-        let storage = STORAGE.init_with(Storage::new);
-        run(ENDPOINT.init_with(|| Endpoint::in_storage(CompressorConfig::new(channel), config, storage)));
+        let storage = STORAGE.init_with(Storage::sized);
+        #[cfg(feature = "coap")]
+        let [sent, received] = EXCHANGES.init_with(|| [[CoapExchange::EMPTY; EXCHANGE_COUNT]; 2]);
+        run(ENDPOINT.init_with(move || {
+            let endpoint = Endpoint::in_storage(CompressorConfig::new(channel), config, storage);
+            #[cfg(feature = "coap")]
+            let endpoint = endpoint.with_exchanges(Exchanges::new(sent), Exchanges::new(received));
+            endpoint
+        }));
     }
     loop {
         core::hint::spin_loop();

@@ -342,7 +342,7 @@ fn any_talks_come_back(seed: u64, losses: Losses, formats: &mut BTreeMap<(bool, 
         .collect();
     // The outcome of damaged packets is not checked; nothing may panic.
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    let mut victim = Coap2015Decompressor::new(config, DecompressorMemory::owned(&channel, 2));
+    let mut victim = Coap2015Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(2)));
     // By CID: number of packets that are still lost or, if negative, must arrive.
     let mut left: BTreeMap<u16, i32> = BTreeMap::new();
     for _ in 0..150 {
@@ -419,7 +419,7 @@ proptest! {
     fn any_octets_are_refused_or_taken_without_a_panic(packets: Vec<Vec<u8>>) {
         let channel = channel(15);
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Coap2015Decompressor::new(config, DecompressorMemory::owned(&channel, 2));
+        let mut decompressor = Coap2015Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(2)));
         let (mut link, mut flow) = (usual(), Flow::new(false));
         let (mut random, mut talk) = (Random(1), Message::get());
         for packet in packets {

@@ -129,9 +129,9 @@ fn sides(
     let case = CallCase { kind, half, profile };
     let config = case.config().expect("the profiles have no rival");
     let channel = config.channel;
-    let compressor = || case.compressor(config, CompressorMemory::owned(&channel, BLOCKS));
+    let compressor = || case.compressor(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
     let (ready, number) = case.scout(&mut compressor()).expect("the packet comes");
-    let memory = DecompressorMemory::owned(&channel, BLOCKS);
+    let memory = DecompressorMemory::owned(channel.sizes().blocks(BLOCKS));
     let (mut near, mut far) = (compressor(), case.decompressor(channel, memory));
     assert!(case.replay(number, &mut near, &mut far));
     (near, far, ready)

@@ -87,11 +87,11 @@ fn put_counts(case: CallCase, id: &str, figures: &mut Figures) {
 }
 
 fn compressor(case: CallCase, config: CompressorConfig) -> CallCompressor<'static> {
-    case.compressor(config, CompressorMemory::owned(&config.channel, BLOCKS))
+    case.compressor(config, CompressorMemory::owned(config.channel.sizes().blocks(BLOCKS)))
 }
 
 fn decompressor(case: CallCase, config: CompressorConfig) -> CallDecompressor<'static> {
-    case.decompressor(config.channel, DecompressorMemory::owned(&config.channel, BLOCKS))
+    case.decompressor(config.channel, DecompressorMemory::owned(config.channel.sizes().blocks(BLOCKS)))
 }
 
 /// True if the packet and all before it are restored.

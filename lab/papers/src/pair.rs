@@ -46,8 +46,8 @@ impl PairCodec {
         blocks: usize,
     ) -> Self {
         let (out, back) = (compressor.channel, decompressor.channel);
-        let compressor = (compressor, CompressorMemory::owned(&out, blocks));
-        let decompressor = (decompressor, DecompressorMemory::owned(&back, blocks));
+        let compressor = (compressor, CompressorMemory::owned(out.sizes().blocks(blocks)));
+        let decompressor = (decompressor, DecompressorMemory::owned(back.sizes().blocks(blocks)));
         Self::Coap2015(Box::new(Coap2015Endpoint::new(compressor, decompressor, blocks)))
     }
 
@@ -145,8 +145,8 @@ impl PairSettings {
         let (compressor, decompressor) = self.configs()?;
         let channel = compressor.channel;
         Ok(Endpoint::new(
-            Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)),
-            Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
+            Compressor::new(compressor, CompressorMemory::owned(channel.sizes().blocks(BLOCKS))),
+            Decompressor::new(decompressor, DecompressorMemory::owned(channel.sizes().blocks(BLOCKS))),
         )
         .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel)))
     }

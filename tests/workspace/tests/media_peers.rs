@@ -172,9 +172,9 @@ fn round_trip(flow: &MediaFlow, packets: &[PacketAt], cids: CidSpace, mode: Mode
     };
     let mut compressor = Compressor::new(
         CompressorConfig { rtp, ..CompressorConfig::new(channel) },
-        CompressorMemory::owned(&channel, 64),
+        CompressorMemory::owned(channel.sizes().blocks(64)),
     );
-    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 64));
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)));
     let (mut rohc, mut back) = (vec![0; 2_000], vec![0; 2_000]);
     let (mut before, mut after, mut profile) = (0, 0, "");
     for (number, (now, packet)) in (1..).zip(packets) {

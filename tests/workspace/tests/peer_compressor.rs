@@ -22,7 +22,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::peer::{BLOCKS, CIDS, MODES, PROFILES, StreamRun, groups, hex, program};
-use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode};
+use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Interop, Mode};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
@@ -111,14 +111,10 @@ impl StreamRun<'_> {
     ) {
         let channel = self.channel();
         let mode = if self.mode == "o" { Mode::Optimistic } else { Mode::Unidirectional };
-        let config = DecompressorConfig {
-            mode,
-            deliver_empty: true,
-            uo_1_id_updates: true,
-            ignores_pauses: true,
-            ..DecompressorConfig::new(channel)
-        };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, BLOCKS));
+        let config =
+            DecompressorConfig { mode, interop: Interop::ROHC_LIB, ..DecompressorConfig::new(channel) };
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
         let mut peer = self.start(&[]);
         let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {

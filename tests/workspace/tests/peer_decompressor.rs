@@ -202,7 +202,7 @@ impl StreamRun<'_> {
         let channel = self.channel();
         let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap().or_guess();
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
         let mut peer = self.start(&[self.mode]);
         let mut out = vec![0; 70_000];
         let mut flows = FlowHistories::new();

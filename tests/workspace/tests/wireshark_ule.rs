@@ -178,7 +178,7 @@ fn compressed(capture: &Path) -> Vec<Vec<u8>> {
     let profiles = ["udp", "ip", "coap"].map(|name| ProfileId::by_name(name).unwrap());
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::of(&profiles).unwrap()).unwrap();
     let mut compressor =
-        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 64));
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes().blocks(64)));
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     let (mut out, mut packets) = ([0; 2_000], Vec::new());
     while let Some(record) = reader.next_record() {
@@ -453,7 +453,7 @@ fn rohc_packets() -> Vec<Vec<u8>> {
     let profiles = ProfileSet::of(&[ProfileId::by_name("udp").unwrap()]).unwrap();
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
     let config = CompressorConfig::new(channel);
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
     let mut out = [0; 2_000];
     let packet = |i: u8| {
         let packet = ipv6(i, 60 + usize::from(i) * 3);

@@ -5,7 +5,7 @@
 use std::ffi::{c_uint, c_void};
 
 use thinair_rohc::packet::{self, Parts};
-use thinair_rohc::{DecompressorConfig, Mode, Threshold};
+use thinair_rohc::{DecompressorConfig, Interop, Mode, Threshold};
 
 use super::{Decomp, Last};
 use crate::abi::{
@@ -36,8 +36,8 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
     let (Some(channel), Some(mode)) = (channel(cid_type, max_cid), mode) else { return std::ptr::null_mut() };
     // Another make does not send more bits of the SN behind a pause, and its packets would be taken for late ones.
     let ignores_pauses = std::env::var_os(PEER_VARIABLE).is_none_or(|value| value != "thinair");
-    let config =
-        DecompressorConfig { mode, deliver_empty: true, ignores_pauses, ..DecompressorConfig::new(channel) };
+    let interop = Interop { deliver_empty: true, ignores_pauses, ..Interop::STANDARD };
+    let config = DecompressorConfig { mode, interop, ..DecompressorConfig::new(channel) };
     Box::into_raw(Box::new(Decomp {
         config,
         profiles: Profiles::NONE,

@@ -99,10 +99,11 @@ pub fn endpoint(
     let channel = compressor.channel;
     let bases = || Slots::owned(bases.to_vec());
     Endpoint::new(
-        Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)).with_bases(bases()),
+        Compressor::new(compressor, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)))
+            .with_bases(bases()),
         Decompressor::new(
             DecompressorConfig { channel, ..decompressor },
-            DecompressorMemory::owned(&channel, BLOCKS),
+            DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)),
         )
         .with_bases(bases()),
     )

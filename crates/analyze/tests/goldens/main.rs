@@ -21,7 +21,7 @@ use thinair_rohc::packet;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
     DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format, Instant,
-    Mode, ProfileSet, RtpDetection,
+    Interop, Mode, ProfileSet, RtpDetection,
 };
 use thinair_wire::checksum::checksum;
 
@@ -96,11 +96,10 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     let channel = channel(cids);
     let config = DecompressorConfig {
         mode: Mode::Optimistic,
-        deliver_empty: true,
-        uo_1_id_updates: true,
+        interop: Interop { deliver_empty: true, uo_1_id_updates: true, ..Interop::STANDARD },
         ..DecompressorConfig::new(channel)
     };
-    Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+    Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
 }
 
 /// UDP destination ports of RTP in rohc-lib's tests.
@@ -128,8 +127,8 @@ impl RohcPair {
             Channel::new(config.channel.cids(), config.channel.cids().highest(), profiles).unwrap();
         let at = DecompressorConfig { mode, ..DecompressorConfig::new(decompressor) };
         Self {
-            compressor: Compressor::new(config, CompressorMemory::owned(&config.channel, 64)),
-            decompressor: Decompressor::new(at, DecompressorMemory::owned(&at.channel, 64)),
+            compressor: Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(64))),
+            decompressor: Decompressor::new(at, DecompressorMemory::owned(at.channel.sizes().blocks(64))),
             sent: 0,
             rohc: vec![0; ROOM],
             back: vec![0; ROOM],

@@ -19,7 +19,7 @@ fn channel(cids: CidSpace) -> Channel {
 fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     let channel = channel(cids);
     let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-    Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+    Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
 }
 
 /// Each stream: its source, and its goldens.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use thinair_rohc::packet::{self, PacketBody};
-use thinair_rohc::{CidSpace, CompressorConfig, Decompressor, Instant, Mode, ProfileId, ProfileSet};
+use thinair_rohc::{CidSpace, CompressorConfig, Decompressor, Instant, Interop, Mode, ProfileId, ProfileSet};
 
 use crate::{
     ROOM, RohcPair, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
@@ -169,7 +169,10 @@ fn sources_of_all_streams_come_back_through_our_compressor() {
 /// Octets that our compressor needs for a stream in O-mode, with the repetitions and window of the golden.
 fn our_octets(packets: &[Vec<u8>], cids: CidSpace, what: &str) -> usize {
     // rohc-lib's compressor sends constant IP-IDs by SID in every profile.
-    let config = CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids)) };
+    let config = CompressorConfig {
+        interop: Interop { sid_everywhere: true, ..Interop::STANDARD },
+        ..compressor_config(channel(cids))
+    };
     let mut pair = RohcPair::new(config, Mode::Optimistic);
     let carried = packets.iter().map(|packet| {
         let (done, rohc) = pair.compress(packet).unwrap();

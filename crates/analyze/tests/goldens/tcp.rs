@@ -6,7 +6,7 @@ use std::path::Path;
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, Decompressor, DecompressorConfig, DecompressorMemory, Format,
-    Instant, Mode, ProfileId, ProfileSet,
+    Instant, Interop, Mode, ProfileId, ProfileSet,
 };
 
 use crate::streams::{Stream, cids_of, decode_all, streams_in};
@@ -20,10 +20,10 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     let channel = channel(cids);
     let config = DecompressorConfig {
         mode: Mode::Optimistic,
-        deliver_empty: true,
+        interop: Interop { deliver_empty: true, ..Interop::STANDARD },
         ..DecompressorConfig::new(channel)
     };
-    Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+    Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64)))
 }
 
 /// Returns each stream of their tests of RFC 6846: its source, and its goldens.
@@ -110,8 +110,10 @@ fn our_tcp_packets_are_no_larger_than_theirs_in_all() {
                     PacketBody::Empty | PacketBody::Segment { .. } => 0,
                 });
             let their_octets: usize = lengths.sum();
-            let config =
-                CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids_of(golden))) };
+            let config = CompressorConfig {
+                interop: Interop { sid_everywhere: true, ..Interop::STANDARD },
+                ..compressor_config(channel(cids_of(golden)))
+            };
             let mut pair = RohcPair::new(config, Mode::Optimistic);
             let carried: Option<usize> = packets
                 .iter()

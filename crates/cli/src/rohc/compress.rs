@@ -97,7 +97,7 @@ impl SendingLink {
             (Mode::Unidirectional, _) => FeedbackSource::None,
             (_, Some(path)) => FeedbackSource::File(FeedbackInput::open(path, &mut summary.feedback)?),
             (_, None) => {
-                let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
+                let memory = DecompressorMemory::owned(settings.channel.sizes().blocks(BLOCKS));
                 let decompressor = Decompressor::new(arguments.decompressor_config(settings), memory)
                     .with_bases(settings.own_bases());
                 let path = arguments.feedback_out.as_ref();
@@ -106,7 +106,7 @@ impl SendingLink {
                 FeedbackSource::Own { decompressor: Box::new(decompressor), feedback_out, back: Vec::new() }
             }
         };
-        let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
+        let memory = CompressorMemory::owned(settings.channel.sizes().blocks(BLOCKS));
         Ok(Self {
             packets: PacketSource::new(arguments)?,
             compressor: Compressor::new(arguments.compressor_config(settings), memory)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
-use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileId};
+use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Interop, Mode, ProfileId};
 
 use super::files::{self, RecordFraming};
 use crate::options::{ChannelOptions, ModeOption};
@@ -81,13 +81,8 @@ pub(super) struct Leniency {
 
 impl Leniency {
     pub(super) fn apply(self, config: DecompressorConfig) -> DecompressorConfig {
-        let lenient = self.lenient;
-        DecompressorConfig {
-            deliver_empty: lenient,
-            uo_1_id_updates: lenient,
-            ignores_pauses: lenient,
-            ..config
-        }
+        let interop = if self.lenient { Interop::ROHC_LIB } else { Interop::STANDARD };
+        DecompressorConfig { interop, ..config }
     }
 }
 

@@ -61,7 +61,7 @@ fn one_way(
     summary: &mut DecompressSummary,
 ) -> anyhow::Result<()> {
     let mut input = OpenCapture::open(&arguments.input)?;
-    let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
+    let memory = DecompressorMemory::owned(settings.channel.sizes().blocks(BLOCKS));
     let mut link = ReceivingLink {
         decompressor: Decompressor::new(arguments.decompressor_config(settings), memory)
             .with_bases(settings.own_bases()),

@@ -103,7 +103,7 @@ impl Dissector {
             }
             false => {
                 let config = arguments.leniency.apply(DecompressorConfig::new(channel));
-                let memory = DecompressorMemory::owned(&channel, BLOCKS);
+                let memory = DecompressorMemory::owned(channel.sizes().blocks(BLOCKS));
                 let decompressor = Decompressor::new(config, memory).with_bases(Slots::owned(bases));
                 Receivers::One(Box::new(decompressor))
             }

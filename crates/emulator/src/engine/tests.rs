@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use thinair_link::{Airtime, BitErrorModel, Duplex, Integrity, LossModel, Probability, Queue, Rate};
 use thinair_link::{Direction, Fragmentation, Framing};
-use thinair_rohc::profile::ProfileId;
+use thinair_rohc::ProfileId;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Format, Mode, ProfileSet};
 use thinair_wire::checksum::Sum;
 

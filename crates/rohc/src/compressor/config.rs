@@ -5,6 +5,7 @@ use core::time::Duration;
 use thinair_wire::coder::Word;
 
 use crate::channel::Channel;
+use crate::interop::Interop;
 use crate::refresh::Refresh;
 
 /// Parameters of a compressor.
@@ -23,20 +24,10 @@ pub struct CompressorConfig {
     /// Number of values in a W-LSB window, 1 to 16; other values stand for the nearest. Up to `window` - 1 packets in a row may
     /// be lost. Default: 4.
     pub window: u8,
-    /// Count the last IR packet of a new context twice for the behavior of the IP-ID and for TS_STRIDE, which the second packet
-    /// of a flow shows, and do not repeat them with the change to R-mode. The bench of 3GPP TS 25.323, Annex A, needs that. It
-    /// saves 6 octets of a flow of RTP, 9 if its IPv4 Identification begins with 0 and counts, and 3 or 4 octets of each packet
-    /// that announces R-mode. Default: false. The additional packet with both fields is worth these octets: with four
-    /// repetitions, three packets lost after the first cost no other packet. With true, U-mode delivers nothing in that case
-    /// until a refresh, O-mode until a NACK is answered.
-    pub established_by_ir: bool,
     /// The carrier counts lost packets, and the decompressor receives their number ([`Arrival::lost`](crate::Arrival)). An IP-ID
     /// that moves against the SN, which no checksum covers, is then sent in full once in 16 packets (profiles of RFC 3095, U-mode
     /// and O-mode), since a decompressor that has missed a few packets waits for it. Default: false.
     pub counted: bool,
-    /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). This is not standard,
-    /// but some decompressors support it. Default: false.
-    pub sid_everywhere: bool,
     /// Change to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019. A
     /// refused request is declined where the profile supports that (RFC 3843, section 3.4), and ignored elsewhere. Default: true.
     pub reliable: bool,
@@ -55,6 +46,8 @@ pub struct CompressorConfig {
     pub reorder_ratio: ReorderRatio,
     /// Parameters of the CoAP profiles.
     pub coap: CoapConfig,
+    /// Deviations from the RFCs for decompressors of others. Default: [`Interop::STANDARD`].
+    pub interop: Interop,
     /// Random number on which first sequence numbers and the hash of flows depend.
     pub seed: u64,
 }
@@ -68,15 +61,14 @@ impl CompressorConfig {
             refresh_two_way: Refresh::Off,
             repetitions: 4,
             window: 4,
-            established_by_ir: false,
             counted: false,
-            sid_everywhere: false,
             reliable: true,
             reliable_crc: false,
             rtp: RtpDetection::default(),
             timer: None,
             reorder_ratio: ReorderRatio::None,
             coap: CoapConfig::default(),
+            interop: Interop::STANDARD,
             seed: 0,
         }
     }

@@ -5,8 +5,8 @@ use thinair_wire::crc::Check;
 
 use super::DecompressError;
 use crate::cid::Cid;
+use crate::id::Format;
 use crate::packet::PacketHeader;
-use crate::profile::Format;
 
 /// Reason a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

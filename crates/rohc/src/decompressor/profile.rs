@@ -9,9 +9,9 @@ use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::Feedback;
 use crate::flow::health::{Health, Verdict};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 
 /// A packet to be decompressed.
 pub(crate) struct IncomingPacket<'a, 'p, 'm> {

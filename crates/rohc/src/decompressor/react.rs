@@ -13,9 +13,9 @@ use crate::cid::Cid;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
 use crate::flow::health::Verdict;
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 
 /// Number of failed packets of one context after which a NACK is repeated, regardless of the time.
 const NACK_EVERY: u8 = 8;

@@ -6,7 +6,7 @@ use thinair_wire::time::Instant;
 
 use crate::compressor::Compressed;
 use crate::feedback::{AckType, Feedback};
-use crate::profile::Format;
+use crate::id::Format;
 use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
 

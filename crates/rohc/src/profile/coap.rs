@@ -28,13 +28,11 @@ pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
 pub(crate) use message::CoapMessage;
 use outline::{Holes, MAX_DYNAMIC};
 pub(crate) use state::CoapPath;
-use state::CoapToken;
-use state::TEMPLATES;
-pub(crate) use state::Templates;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
+use state::{CoapToken, TEMPLATES, Templates};
 
-use crate::channel::Channel;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
+use crate::storage::{Room, Slots};
 
 /// Option Number of Observe. RFC 7641, section 2.
 const OBSERVE: u16 = 6;
@@ -202,11 +200,27 @@ impl Whole<'_> {
     }
 }
 
-/// Number of templates for the flows of a channel: as many as the flows of a small channel can use, four per flow of a
-/// large one, none without the profile.
-pub(crate) fn templates_for(channel: &Channel) -> usize {
-    if !channel.profiles().has(ProfileId::Coap) {
-        return 0;
+/// Memory that the contexts of an end share.
+#[derive(Debug)]
+pub(crate) struct CoapMemory<'m> {
+    templates: Templates<'m>,
+    bases: Slots<'m, Base>,
+    /// Number of flows since the start that count as CoAP by a parse alone.
+    guessed: u32,
+}
+
+impl Room for Template {
+    const EMPTY: Self = Self::EMPTY;
+    const PROFILES: &'static [ProfileId] = &[ProfileId::Coap];
+    const PER_CONTEXT: usize = 4;
+    type Shared<'m> = CoapMemory<'m>;
+
+    /// As many as the flows of a small channel can use, four per flow of a large one.
+    fn count(contexts: usize) -> usize {
+        (contexts * TEMPLATES).min(1_024).max(contexts * 4).min(usize::from(u16::MAX))
     }
-    (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
+
+    fn share(rooms: Slots<'_, Self>) -> CoapMemory<'_> {
+        CoapMemory { templates: Templates::new(rooms), bases: Slots::Lent(&mut []), guessed: 0 }
+    }
 }

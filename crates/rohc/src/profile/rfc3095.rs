@@ -32,7 +32,7 @@ mod pending;
 mod proof;
 mod reliable;
 pub(crate) mod rtp;
-pub(crate) mod table;
+mod table;
 mod tail;
 pub(crate) mod timer;
 mod timestamp;
@@ -53,14 +53,15 @@ use thinair_wire::coder::{Coder, LsbSlot, Step};
 use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
-use super::{Format, ProfileId};
 use crate::field::ip::{IpHeader, IpVersion};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use cce::Cce;
 use header::ChainFields;
 use list::CompressedList;
 pub(crate) use list_plan::INDICES;
 use rtp::{RtpExtra, RtpFields};
+pub use table::ExtensionBlock;
 
 /// Sequence number: that of RTP or ESP, or one that the compressor generates. RFC 3095, sections 5.7, 5.11 and 5.12; RFC 3843,
 /// section 3.

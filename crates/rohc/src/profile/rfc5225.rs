@@ -22,4 +22,4 @@ mod note;
 mod state;
 mod stride;
 
-pub(crate) use state::V2Room;
+pub use state::V2Room;

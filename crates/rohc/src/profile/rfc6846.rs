@@ -54,9 +54,9 @@ use options::ListEncoding;
 pub(crate) use pattern::Pattern;
 pub(crate) use replicate::Base;
 pub(crate) use segment::TcpSegment;
-pub(crate) use state::TcpRoom;
+pub use state::TcpRoom;
 
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 use state::TcpState;
 
 /// Fields that a packet of a compressed format may carry in full; true for those that it does.

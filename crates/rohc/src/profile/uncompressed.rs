@@ -18,9 +18,9 @@ use crate::decompressor::{
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Health, Verdict};
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::DecompressorState;
 

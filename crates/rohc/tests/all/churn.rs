@@ -163,7 +163,7 @@ fn carry(packets: &[Packet], profiles: ProfileSet, mode: Mode) -> BTreeMap<u32, 
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
     let new = || {
         let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::owned(CompressorConfig::new(channel), decompressor, 64)
+        Endpoint::owned(CompressorConfig::new(channel), decompressor)
     };
     let (mut near, mut far) = (new(), new());
     let mut flows = BTreeMap::<u32, FlowOctets>::new();

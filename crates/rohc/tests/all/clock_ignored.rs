@@ -5,7 +5,7 @@ use crate::common::SplitMix64;
 use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Instant, ProfileSet, Refresh,
+    DecompressorMemory, Instant, Interop, ProfileSet, Refresh,
 };
 
 const PACKETS: u64 = 20_000;
@@ -17,9 +17,10 @@ fn run(kind: SourceKind, profiles: ProfileSet, pace_ms: u64, longest: u64, seed:
     // With refreshes as rare as those of rohc-lib.
     let refresh = Refresh::Periodic { packets: Some(1_700), time: None, backoff: false };
     let config = CompressorConfig { refresh, ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-    let config = DecompressorConfig { ignores_pauses: true, ..DecompressorConfig::new(channel) };
-    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
+    let interop = Interop { ignores_pauses: true, ..Interop::STANDARD };
+    let config = DecompressorConfig { interop, ..DecompressorConfig::new(channel) };
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
     let mut source = PacketSource::new(kind, false, ChecksumUse::Carried, 160, 7);
     let (mut rohc, mut back) = ([0; 400], [0; 400]);
     let (mut random, mut lost, mut outcome) = (SplitMix64(seed), 0, (0, 0));

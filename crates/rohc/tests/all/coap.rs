@@ -20,8 +20,8 @@ fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
     let channel = config.channel;
     let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
     Endpoint::new(
-        Compressor::new(config, CompressorMemory::owned(&channel, 8)),
-        Decompressor::new(decompressor, DecompressorMemory::owned(&channel, 8)),
+        Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8))),
+        Decompressor::new(decompressor, DecompressorMemory::owned(channel.sizes().blocks(8))),
     )
     .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel))
 }

@@ -24,11 +24,11 @@ impl CountedRun {
         Self {
             compressor: Compressor::new(
                 CompressorConfig { counted: true, ..CompressorConfig::new(channel) },
-                CompressorMemory::owned(&channel, 4),
+                CompressorMemory::owned(channel.sizes().blocks(4)),
             ),
             decompressor: Decompressor::new(
                 DecompressorConfig::new(channel),
-                DecompressorMemory::owned(&channel, 4),
+                DecompressorMemory::owned(channel.sizes().blocks(4)),
             ),
             flow: TestFlow::udp(vec![layer]),
             random: SplitMix64(seed),
@@ -96,9 +96,11 @@ fn a_packet_that_is_counted_is_not_taken_for_a_late_one() {
             reorder_ratio: ReorderRatio::ThreeQuarters,
             ..CompressorConfig::new(channel)
         };
-        let mut compressor = Compressor::new(near, CompressorMemory::owned(&channel, 0));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut compressor = Compressor::new(near, CompressorMemory::owned(channel.sizes().blocks(0)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(0)),
+        );
         let mut flow = TestFlow { protocol: 47, ..TestFlow::udp(vec![IpLayer::new(false, 1)]) };
         let mut random = SplitMix64(seed);
         let sent: Vec<_> = (0..60)

@@ -23,9 +23,9 @@ impl DecompressorBench {
     fn new(mode: Mode) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        let decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        let decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
         let flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
         Self { flow, random: SplitMix64(3), compressor, decompressor, now: Instant::ZERO }
     }

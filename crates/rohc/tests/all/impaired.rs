@@ -36,9 +36,12 @@ fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Im
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let endpoint = || {
         let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+        Endpoint::new(
+            compressor,
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))),
+        )
     };
     let (mut near, mut far) = (endpoint(), endpoint());
     let mut random = SplitMix64(seed);

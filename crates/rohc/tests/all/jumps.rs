@@ -7,7 +7,7 @@ use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
 use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Instant, Mode, ProfileSet, RtpDetection, packet,
+    DecompressorMemory, Format, Instant, Interop, Mode, ProfileSet, RtpDetection, packet,
 };
 use thinair_wire::checksum::Sum;
 
@@ -26,9 +26,11 @@ fn run(layers: Vec<IpLayer>, steps: [u32; 2], seed: u64, with: With) -> (Format,
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let config =
         CompressorConfig { rtp: RtpDetection::of_ports(&[5004]).unwrap(), ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
+    let mut decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(4)),
+    );
     let mut random = SplitMix64(seed);
     let mut flow = TestFlow::udp(layers);
     let mut media = Media::new(MediaKind::Rtp);
@@ -99,10 +101,13 @@ enum Change {
 fn fields_that_change_while_the_sn_stands_still_are_kept() {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     for (change, seed) in (0..40).flat_map(|seed| [(Change::Ttl, seed), (Change::ByteOrder, seed)]) {
-        let config = CompressorConfig { sid_everywhere: true, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+        let interop = Interop { sid_everywhere: true, ..Interop::STANDARD };
+        let config = CompressorConfig { interop, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(4)),
+        );
         let mut random = SplitMix64(seed);
         let id_kind = if change == Change::Ttl { IdKind::Constant } else { IdKind::Counts };
         let id = random.next() as u16;
@@ -151,9 +156,10 @@ fn refused_of_rtp_that_goes_back(profiles: ProfileSet) -> usize {
     for (mode, seed) in (0..300).flat_map(|seed| MODES.map(|mode| (mode, seed))) {
         let mut random = SplitMix64(seed);
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
         let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
         flow.media = Some(Media::new(MediaKind::Rtp));
         let (mut rohc, mut back, mut element) = ([0; 400], [0; 400], [0; 64]);
@@ -206,9 +212,11 @@ fn esp_whose_numbers_count_down_comes_back() {
     for (profiles, seed) in (0..200).flat_map(|seed| [(ProfileSet::v1(), seed), (ProfileSet::v2(), seed)]) {
         let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
         let config = CompressorConfig { repetitions: 1, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(4)),
+        );
         let mut random = SplitMix64(seed);
         let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
         flow.media = Some(Media::new(MediaKind::Esp));
@@ -241,9 +249,10 @@ fn duplicates_tell_no_pace() {
     for profiles in [ProfileSet::v1(), ProfileSet::v2()] {
         let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
         let config = CompressorConfig { repetitions: 8, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode: Mode::Unidirectional, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
         let media = Some(Media::new(MediaKind::Esp));
         let mut flow = TestFlow { media, protocol: 50, ..TestFlow::udp(vec![IpLayer::new(true, 1)]) };
         let packet = flow.packet(&mut SplitMix64(7));
@@ -266,9 +275,11 @@ fn a_number_that_stands_still_behind_leaps_is_told_as_a_whole() {
     for (seed, profiles) in (0..1_000).zip([ProfileSet::v1(), ProfileSet::v2()].into_iter().cycle()) {
         let channel = Channel::new(CidSpace::Small, 0, profiles).unwrap();
         let config = CompressorConfig { repetitions: 1, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(0)),
+        );
         let mut media = Media::new(MediaKind::Esp);
         media.sn = SplitMix64(seed).next() as u32;
         let media = Some(media);
@@ -294,9 +305,11 @@ fn ends_of_voice(seed: u64) -> (Compressor<'static>, Decompressor<'static>) {
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
     let rtp = RtpDetection::of_ports(&[5004]).unwrap();
     let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-    let decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+    let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+    let decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(0)),
+    );
     (compressor, decompressor)
 }
 

@@ -30,13 +30,12 @@ impl MemoryLimitsLink {
     fn new(profiles: ProfileSet, sizes: PoolSizes, mode: Mode) -> Self {
         let channel = Channel::new(CidSpace::Small, sizes.contexts - 1, profiles).unwrap();
         let end = || {
-            let memory = CompressorMemory::owned(&channel, sizes.blocks);
-            let memory = memory.with_templates(sizes.templates).with_tcp_flows(sizes.rooms);
+            let sizes =
+                channel.sizes().blocks(sizes.blocks).templates(sizes.templates).tcp_flows(sizes.rooms);
+            let memory = CompressorMemory::owned(sizes);
             let compressor = Compressor::new(CompressorConfig::new(channel), memory);
-            let memory = DecompressorMemory::owned(&channel, sizes.blocks);
-            let memory = memory.with_templates(sizes.templates).with_tcp_flows(sizes.rooms);
             let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-            Endpoint::new(compressor, Decompressor::new(config, memory))
+            Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(sizes)))
         };
         Self { near: end(), far: end(), sent: 0, by_profile: [0; ProfileId::ALL.len()] }
     }

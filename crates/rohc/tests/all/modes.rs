@@ -46,7 +46,7 @@ impl ModesLink {
         let channel = Channel::new(cids, 15, ProfileSet::v1()).unwrap();
         let mut config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
         change(&mut config);
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 8));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8)));
         Self {
             channel,
             compressor,
@@ -138,7 +138,7 @@ impl ModesLink {
 
 fn decompressor(channel: Channel, mode: Mode) -> Decompressor<'static> {
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    Decompressor::new(config, DecompressorMemory::owned(&channel, 8))
+    Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(8)))
 }
 
 fn udp() -> TestFlow {
@@ -365,7 +365,7 @@ fn lossy_media(seed: u64, media: Media, (loss, feedback_loss, delay): (u64, u64,
     let mut link = ModesLink::with(Mode::Reliable, CidSpace::Small, |config| {
         config.repetitions = 1 + (seed % 5) as u8;
         config.window = 1 + (seed % 7) as u8;
-        config.established_by_ir = seed % 3 == 1;
+        config.interop.established_by_ir = seed % 3 == 1;
     });
     (link.random, link.delay) = (SplitMix64(seed ^ 99), delay);
     let mut flow = TestFlow::udp(vec![IpLayer::new(seed.is_multiple_of(3), 1)]);
@@ -527,7 +527,8 @@ fn rtp_goes_through_all_modes_with_a_timer_at_both_ends() {
             let mut link =
                 ModesLink::with(R, CidSpace::Small, |config| config.timer = Some(Duration::from_millis(50)));
             let config = DecompressorConfig { clock: Some(10), ..DecompressorConfig::new(link.channel) };
-            link.decompressor = Decompressor::new(config, DecompressorMemory::owned(&link.channel, 8));
+            link.decompressor =
+                Decompressor::new(config, DecompressorMemory::owned(link.channel.sizes().blocks(8)));
             link.delay = delay;
             let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
             let mut media = Media::new(kind);
@@ -643,7 +644,7 @@ fn a_flow_that_takes_over_a_cid_stays_in_r_mode() {
     let mut link = ModesLink::new(Mode::Reliable);
     let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
     link.channel = channel;
-    link.compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    link.compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
     link.decompressor = decompressor(channel, Mode::Reliable);
     for round in 0..20_u8 {
         let mut flow = TestFlow::udp(vec![IpLayer::new(round % 3 == 0, round)]);
@@ -665,7 +666,7 @@ fn another_profile_on_a_cid_in_r_mode_is_acknowledged_before_it_is_small() {
         let mut link = ModesLink::new(Mode::Reliable);
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
         link.channel = channel;
-        link.compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        link.compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         link.decompressor = decompressor(channel, Mode::Reliable);
         link.formats(&mut udp(), 30);
         link.decompressor.set_mode(mode);
@@ -697,7 +698,7 @@ fn a_change_of_the_udp_checksum_in_ir_state_is_said_often_enough() {
 fn an_endpoint_passes_feedback_to_its_compressor_by_receive_alone() {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let decompressor = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor, 4);
+    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor);
     let (mut near, mut far, now) = (end(), end(), Instant::ZERO);
     let packet = udp().packet(&mut SplitMix64(7));
     let (mut rohc, mut back) = ([0; 512], [0; 512]);
@@ -715,7 +716,7 @@ fn an_endpoint_passes_feedback_to_its_compressor_by_receive_alone() {
 fn feedback_waits_where_a_packet_cannot_be_sent() {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let decompressor = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor, 4);
+    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor);
     let (mut near, mut far, now) = (end(), end(), Instant::ZERO);
     let packet = udp().packet(&mut SplitMix64(7));
     let (mut rohc, mut back) = ([0; 512], [0; 512]);
@@ -732,7 +733,7 @@ fn feedback_waits_where_a_packet_cannot_be_sent() {
 fn uncompressed_packets_whose_ir_packets_are_lost_come_back() {
     let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
     let decompressor = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor, 4);
+    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor);
     let (mut near, mut far, mut now) = (end(), end(), Instant::ZERO);
     let (mut flow, mut random) = (udp(), SplitMix64(7));
     let (mut rohc, mut back, mut feedback) = ([0; 512], [0; 512], [0; 64]);

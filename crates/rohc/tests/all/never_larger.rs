@@ -35,10 +35,10 @@ impl NeverLargerLink {
         let channel = Channel::new(cids, max_cid, profiles).unwrap();
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
         Self {
-            compressor: Compressor::new(config, CompressorMemory::owned(&channel, 64)),
+            compressor: Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(64))),
             decompressor: Decompressor::new(
                 DecompressorConfig::new(channel),
-                DecompressorMemory::owned(&channel, 64),
+                DecompressorMemory::owned(channel.sizes().blocks(64)),
             ),
             packets: 0,
             plain: 0,
@@ -85,7 +85,7 @@ fn two_flow_labels_between_two_hosts_are_two_flows() {
     let sent = [v1_and(&[]), v1_and(&[ProfileId::Tcp])].map(|profiles| {
         let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
         let mut link = NeverLargerLink::new(CidSpace::Small, 15, profiles);
-        let memory = CompressorMemory::owned(&channel, 64);
+        let memory = CompressorMemory::owned(channel.sizes().blocks(64));
         link.compressor = Compressor::new(CompressorConfig::new(channel), memory);
         let mut packets: Vec<TcpPacket> = (0..2_u16)
             .map(|i| {

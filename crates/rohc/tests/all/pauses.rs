@@ -8,7 +8,7 @@ use crate::common::tcp::{Outer, TcpPacket};
 use crate::common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
+    DecompressorMemory, Endpoint, Instant, Interop, Mode, ProfileId, ProfileSet,
 };
 
 /// Number of packets in a row whose loss four bits of an SN do not show.
@@ -24,9 +24,12 @@ fn refused_in_a_row(
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
     let endpoint = || {
         let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+        Endpoint::new(
+            compressor,
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))),
+        )
     };
     let (mut near, mut far) = (endpoint(), endpoint());
     let mut random = SplitMix64(seed);
@@ -125,9 +128,10 @@ fn segments_that_are_sent_again_are_not_refused_for_long() {
 fn refused_of_another_compressor(ignores_pauses: bool) -> usize {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let mut compressor =
-        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 4));
-    let config = DecompressorConfig { ignores_pauses, ..DecompressorConfig::new(channel) };
-    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes().blocks(4)));
+    let interop = Interop { ignores_pauses, ..Interop::STANDARD };
+    let config = DecompressorConfig { interop, ..DecompressorConfig::new(channel) };
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
     let mut random = SplitMix64(1);
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let (mut rohc, mut back, mut now, mut refused) = ([0; 100], [0; 100], Instant::ZERO, 0);

@@ -188,7 +188,7 @@ fn worked_packets_are_read() {
     ];
     for packets in [&of_rtp[..], &of_lite, &of_lite_rtp] {
         let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v2()).unwrap();
-        let memory = DecompressorMemory::owned(&channel, 0);
+        let memory = DecompressorMemory::owned(channel.sizes().blocks(0));
         let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), memory);
         let mut out = [0; 200];
         for (i, (header, expected)) in packets.iter().enumerate() {

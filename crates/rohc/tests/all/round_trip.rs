@@ -10,8 +10,8 @@ use thinair_rohc::{Channel, CidSpace, CompressorConfig, Format, Mode, ProfileId,
 /// [`any_flows_come_back`] with profiles of RFC 3095.
 fn v1_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u32>) {
     let change = |config: &mut CompressorConfig| {
-        config.sid_everywhere = seed.is_multiple_of(5);
-        config.established_by_ir = seed.is_multiple_of(7);
+        config.interop.sid_everywhere = seed.is_multiple_of(5);
+        config.interop.established_by_ir = seed.is_multiple_of(7);
     };
     any_flows_come_back(ProfileSet::v1(), seed, change, formats);
 }

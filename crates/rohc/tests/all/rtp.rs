@@ -38,8 +38,8 @@ impl RtpLink {
         let mut far = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
         change(&mut near, &mut far);
         Self {
-            compressor: Compressor::new(near, CompressorMemory::owned(&channel, 8)),
-            decompressor: Decompressor::new(far, DecompressorMemory::owned(&channel, 8)),
+            compressor: Compressor::new(near, CompressorMemory::owned(channel.sizes().blocks(8))),
+            decompressor: Decompressor::new(far, DecompressorMemory::owned(channel.sizes().blocks(8))),
             now: Instant::from_millis(5),
             delay: Duration::ZERO,
         }

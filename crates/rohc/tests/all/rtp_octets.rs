@@ -3,7 +3,7 @@
 use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Instant, ProfileSet, Refresh, RtpDetection,
+    DecompressorMemory, Instant, Interop, ProfileSet, Refresh, RtpDetection,
 };
 
 const PACKETS: usize = 1_000;
@@ -110,12 +110,14 @@ fn octets(packets: &[Vec<u8>]) -> usize {
         refresh: Refresh::Off,
         repetitions: 4,
         window: 4,
-        sid_everywhere: true,
+        interop: Interop { sid_everywhere: true, ..Interop::STANDARD },
         ..CompressorConfig::new(channel)
     };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 8));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 8));
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8)));
+    let mut decompressor = Decompressor::new(
+        DecompressorConfig::new(channel),
+        DecompressorMemory::owned(channel.sizes().blocks(8)),
+    );
     let (mut rohc, mut back) = ([0; 2_000], [0; 2_000]);
     let sizes = packets.iter().enumerate().map(|(n, packet)| {
         let now = Instant::from_millis(20 * n as u64);

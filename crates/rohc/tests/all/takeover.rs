@@ -62,9 +62,10 @@ impl Setup {
     fn run(self, lost: usize, seed: u64) -> Outcome {
         let channel = Channel::new(CidSpace::Small, 0, self.profiles).unwrap();
         let config = CompressorConfig::new(channel);
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode: self.mode, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
         let (mut rohc, mut back, mut element) = ([0; 400], [0; 400], [0; 32]);
         let (mut random, mut now, mut outcome) =
             (SplitMix64(seed), Instant::from_millis(1_000), Outcome::default());

@@ -17,9 +17,9 @@ fn channel(cids: CidSpace) -> Channel {
 fn endpoint(cids: CidSpace, mode: Mode, seed: u64) -> Endpoint<'static> {
     let channel = channel(cids);
     let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
-    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))))
 }
 
 /// A link without losses, and the packets that it has carried.

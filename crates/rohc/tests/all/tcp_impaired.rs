@@ -132,9 +132,9 @@ fn endpoint(mode: Mode, seed: u64) -> Endpoint<'static> {
     let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
     let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
-    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))))
 }
 
 fn run(mut flow: TcpFlow, mode: Mode, what: Impairment, seed: u64, packets: usize) -> TcpImpairedCount {

@@ -11,9 +11,9 @@ use thinair_rohc::{
 fn endpoint(cids: CidSpace, mode: Mode, seed: u64) -> Endpoint<'static> {
     let channel = Channel::new(cids, 15, ProfileSet::v1().with(ProfileId::Tcp).unwrap()).unwrap();
     let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
-    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))))
 }
 
 struct ReplicationLink {

@@ -1,4 +1,4 @@
-//! A new profile takes a folder of its own, and a few lines in the list of profiles.
+//! A new profile takes a folder of its own, and a few lines in the lists of profiles.
 //!
 //! The test copies the profile of `tests/toy` into a copy of this crate, and runs its tests there.
 
@@ -10,16 +10,13 @@ use std::process::Command;
 /// Largest number of lines outside its folder that a profile may take.
 const MOST_LINES: usize = 5;
 
-/// File of these lines.
-const REGISTRY: &str = "profile.rs";
-
-/// Lines of the profile, each with the line of [`REGISTRY`] that it follows.
-const LINES: &[(&str, &str)] = &[
-    ("pub(crate) mod rfc6846;", "pub(crate) mod toy;"),
-    (r#"    Coap = 0x0081 "coap" "coap","#, "    /// 0x00F0, a toy."),
-    ("    /// 0x00F0, a toy.", r#"    Toy = 0x00F0 "toy","#),
+/// Lines of the profile, each with its file and the line that it follows.
+const LINES: &[(&str, &str, &str)] = &[
+    ("profile.rs", "pub(crate) mod rfc6846;", "pub(crate) mod toy;"),
+    ("id.rs", r#"    Coap = 0x0081 "coap" "coap","#, "    /// 0x00F0, a toy."),
+    ("id.rs", "    /// 0x00F0, a toy.", r#"    Toy = 0x00F0 "toy","#),
     // Packets are offered to it before profile 0x0004, which accepts every packet.
-    ("registry! {", "    Toy: toy::ToySender, toy::ToyReceiver, Toy;"),
+    ("profile.rs", "registry! {", "    Toy: toy::ToySender, toy::ToyReceiver, Toy;"),
 ];
 
 #[test]
@@ -34,11 +31,12 @@ fn a_profile_is_a_folder_and_at_most_five_lines() {
     fs::write(copy.join("Cargo.toml"), manifest()).unwrap();
     fs::copy(workspace_root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
 
-    let before = fs::read_to_string(source.join(REGISTRY)).unwrap();
-    let after = LINES.iter().fold(before.clone(), |text, (behind, line)| insert(&text, behind, line));
-    let added = after.lines().count() - before.lines().count();
+    let added: usize = LINES.iter().map(|(.., line)| line.lines().count()).sum();
     assert!(added <= MOST_LINES, "{added} lines outside the folder");
-    fs::write(source.join(REGISTRY), after).unwrap();
+    for (file, behind, line) in LINES {
+        let text = fs::read_to_string(source.join(file)).unwrap();
+        fs::write(source.join(file), insert(&text, behind, line)).unwrap();
+    }
 
     let output = Command::new(env!("CARGO"))
         .args(["test", "--offline", "--lib", "--target-dir"])
@@ -97,7 +95,7 @@ fn insert(text: &str, behind: &str, line: &str) -> String {
             writeln!(with, "{line}").unwrap();
         }
     }
-    assert_eq!(found, 1, "lines of {REGISTRY} that are `{behind}`");
+    assert_eq!(found, 1, "lines that are `{behind}`");
     with
 }
 

@@ -322,9 +322,12 @@ impl OurEnds {
     fn new(mode: Mode, reliable_crc: bool, seed: u64) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
         let config = CompressorConfig { seed, reliable_crc, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Self { compressor, decompressor: Decompressor::new(config, DecompressorMemory::owned(&channel, 4)) }
+        Self {
+            compressor,
+            decompressor: Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))),
+        }
     }
 }
 

@@ -155,7 +155,7 @@ impl HostileFlow {
         let channel = self.channel();
         let compressor = CompressorConfig::new(channel);
         let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::owned(compressor, decompressor, 64)
+        Endpoint::owned(compressor, decompressor)
     }
 }
 

@@ -517,9 +517,10 @@ impl<'a> Journey<'a> {
             let rtp = RtpDetection::of_ports(ports).unwrap();
             let reorder_ratio = setup.v2.unwrap_or_default();
             let config = CompressorConfig { seed, rtp, reorder_ratio, ..CompressorConfig::new(channel) };
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+            let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
             let config = DecompressorConfig { mode: setup.mode, ..DecompressorConfig::new(channel) };
-            let decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+            let decompressor =
+                Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
             Endpoint::new(compressor, decompressor)
                 .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel))
         };

@@ -26,9 +26,12 @@ impl Link {
         let endpoint = || {
             let mut config = CompressorConfig::new(channel);
             change(&mut config);
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, blocks));
+            let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(blocks)));
             let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-            Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 64)))
+            Endpoint::new(
+                compressor,
+                Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(64))),
+            )
         };
         let (rohc, back) = (vec![0; 4_000], vec![0; 4_000]);
         Self { near: endpoint(), far: endpoint(), now: Instant::ZERO, rohc, back }

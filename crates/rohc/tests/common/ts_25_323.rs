@@ -14,7 +14,7 @@ use core::time::Duration;
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, Cid, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Instant, Mode, ProfileSet, RtpDetection,
+    DecompressorMemory, Format, Instant, Interop, Mode, ProfileSet, RtpDetection,
 };
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
@@ -131,7 +131,7 @@ impl AnnexRun {
 
 /// Sets the options that the bench needs.
 pub fn configure(config: &mut CompressorConfig) {
-    config.established_by_ir = true;
+    config.interop = Interop::TS_25_323;
 }
 
 impl Test {
@@ -151,9 +151,10 @@ impl Test {
         let mut config = CompressorConfig::new(channel);
         config.rtp = RtpDetection::of_ports(&[PORT]).unwrap();
         change(&mut config);
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 8));
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8)));
         let config = DecompressorConfig { mode: self.mode, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 8));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(8)));
         let mut headers = vec![None; PACKETS];
         let (mut rohc, mut back, mut lost, mut wrong) = ([0; 200], [0; 200], 0, 0);
         for sn in (0..PACKETS).filter(|&sn| !(self.skips)(sn)) {

@@ -22,7 +22,7 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::ipv6::Ipv6;
 
 use crate::compressor::FlowKey;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 pub(crate) use receiver::ToyReceiver;
 pub(crate) use sender::ToySender;

@@ -15,7 +15,8 @@ use crate::decompressor::{
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId};
+use crate::id::{Format, ProfileId};
+use crate::profile::Held;
 use crate::state::DecompressorState;
 
 /// Context of one flow.

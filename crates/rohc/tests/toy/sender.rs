@@ -16,7 +16,7 @@ use crate::contexts::ContextState;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::framing::CidFrame;
 use crate::mode::Mode;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
 
 /// Context of one flow.

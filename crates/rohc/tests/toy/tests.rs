@@ -11,7 +11,7 @@ use crate::decompressor::{DecompressError, Decompressor, DecompressorConfig, Dec
 use crate::endpoint::Endpoint;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::refresh::Refresh;
 use thinair_wire::time::Instant;
 
@@ -23,11 +23,11 @@ fn channel(cids: CidSpace) -> Channel {
 }
 
 fn compressor(channel: Channel) -> Compressor<'static> {
-    Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 0))
+    Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes().blocks(0)))
 }
 
 fn decompressor(channel: Channel) -> Decompressor<'static> {
-    Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0))
+    Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(channel.sizes().blocks(0)))
 }
 
 fn packet(next_header: u8, payload: &[u8]) -> Vec<u8> {
@@ -196,7 +196,7 @@ fn feedback_brings_an_ir_packet_where_the_context_is_missing() {
     let ends = |mode| {
         let channel = channel(CidSpace::Small);
         let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::owned(CompressorConfig::new(channel), decompressor, 0)
+        Endpoint::owned(CompressorConfig::new(channel), decompressor)
     };
     let (mut here, mut there) = (ends(Mode::Optimistic), ends(Mode::Optimistic));
     let (mut rohc, mut ip) = ([0; 128], [0; 128]);
@@ -226,7 +226,7 @@ fn first_formats(mode: Mode, from: u8) -> Vec<Format> {
     let ends = || {
         let channel = channel(CidSpace::Small);
         let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        Endpoint::owned(CompressorConfig::new(channel), decompressor, 0)
+        Endpoint::owned(CompressorConfig::new(channel), decompressor)
     };
     let (mut here, mut there, mut now) = (ends(), ends(), Instant::ZERO);
     let (mut rohc, mut ip) = ([0; 128], [0; 128]);
@@ -294,7 +294,7 @@ fn a_base_that_the_decompressor_lacks_is_given_up() {
 fn a_refresh_is_an_ir_packet() {
     let refresh = Refresh::Periodic { packets: Some(8), time: None, backoff: false };
     let config = CompressorConfig::new(channel(CidSpace::Small)).with_refresh(refresh);
-    let mut out = Compressor::new(config, CompressorMemory::owned(&config.channel, 0));
+    let mut out = Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(0)));
     let mut rohc = [0; 128];
     let irs = (0..28).filter(|_| {
         let done = out.compress(Instant::ZERO, &toy(b"."), &mut rohc).unwrap();

@@ -20,9 +20,6 @@ use crate::seal::Missing;
 use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Blocks for extension headers: number per context, and maximum.
-const BLOCKS: (usize, usize) = (8, 256);
-
 /// Compressors and decompressors of a channel.
 #[derive(Debug)]
 pub(super) struct ChannelEnds {
@@ -451,10 +448,6 @@ impl ChannelEnds {
     }
 }
 
-fn blocks(parameters: &Parameters) -> usize {
-    (BLOCKS.0 * parameters.contexts()).min(BLOCKS.1)
-}
-
 fn compressor(
     config: &ChannelConfig,
     parameters: Parameters,
@@ -466,13 +459,13 @@ fn compressor(
         // Some members may be unable to answer at times.
         compression.refresh_two_way = compression.refresh;
     }
-    let memory = CompressorMemory::owned(&parameters, blocks(&parameters));
+    let memory = CompressorMemory::owned(&parameters);
     Compressor::new(compression, memory).with_bases(Slots::owned(config.bases.clone()))
 }
 
 fn decompressor(config: &ChannelConfig, parameters: Parameters) -> Decompressor<'static> {
     let decompression = DecompressorConfig { mode: config.mode, ..DecompressorConfig::new(parameters) };
-    let memory = DecompressorMemory::owned(&parameters, blocks(&parameters));
+    let memory = DecompressorMemory::owned(&parameters);
     Decompressor::new(decompression, memory).with_bases(Slots::owned(config.bases.clone()))
 }
 

@@ -251,7 +251,7 @@ mod tests {
         fn new() -> Self {
             let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
             let config = CompressorConfig { seed: 5, ..CompressorConfig::new(channel) };
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+            let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
             let combined = Combined::new(vec![site(2), site(3), site(4)], channel.contexts());
             Self { compressor, combined, channel }
         }
@@ -390,7 +390,8 @@ mod tests {
         assert_eq!(sender.say(2, other), Err(FeedbackError::UnknownCid(other.cid)));
         // Decompressors send only formats that are parsed here.
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(sender.channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&sender.channel, 0));
+        let mut decompressor =
+            Decompressor::new(config, DecompressorMemory::owned(sender.channel.sizes().blocks(0)));
         let _ = decompressor.decompress(Instant::ZERO, &[0x05, 1, 2], &mut [0; 64]);
         let mut element = [0; MAX_ELEMENT];
         let len = decompressor.poll_feedback(&mut element).unwrap();

@@ -149,9 +149,9 @@ impl Link {
     pub fn new(channel: Channel, mode: Mode, most: usize, change: impl Fn(&mut CompressorConfig)) -> Self {
         let mut config = CompressorConfig::new(channel);
         change(&mut config);
-        let near = Coap2015Compressor::new(config, CompressorMemory::owned(&channel, 8), most);
+        let near = Coap2015Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(8)), most);
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-        let far = Coap2015Decompressor::new(config, DecompressorMemory::owned(&channel, 8));
+        let far = Coap2015Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(8)));
         Self { near, far, now: Instant::ZERO, rohc: vec![0; 4_000], back: vec![0; 4_000] }
     }
 

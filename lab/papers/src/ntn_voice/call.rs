@@ -212,9 +212,12 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<BurstTally, Pap
     let end = || {
         let rtp = RtpDetection::of_ports(&[PORT]).unwrap_or_default();
         let config = CompressorConfig { seed, rtp, ..CompressorConfig::new(channel) };
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(4)));
         let config = DecompressorConfig { mode: call.mode, ..DecompressorConfig::new(channel) };
-        Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+        Endpoint::new(
+            compressor,
+            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4))),
+        )
     };
     let (mut near, mut far) = (end(), end());
     let mut random = Random::new(seed);

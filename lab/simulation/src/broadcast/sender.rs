@@ -29,8 +29,8 @@ const LONGEST_CONCAT: usize = 4_096;
 pub(super) fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
     let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(config.channel) };
     Endpoint::new(
-        Compressor::new(config, CompressorMemory::owned(&config.channel, 0)),
-        Decompressor::new(decompressor, DecompressorMemory::owned(&config.channel, 0)),
+        Compressor::new(config, CompressorMemory::owned(config.channel.sizes().blocks(0))),
+        Decompressor::new(decompressor, DecompressorMemory::owned(config.channel.sizes().blocks(0))),
     )
     .with_exchanges(Exchanges::owned(1), Exchanges::owned(1))
 }

@@ -23,8 +23,8 @@ use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::establish::Establishment;
 use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::pace::steps;
-use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
 use crate::refresh::Due;
 

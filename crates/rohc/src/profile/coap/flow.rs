@@ -3,7 +3,7 @@
 use thinair_wire::time::Instant;
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
-use super::{Base, CoapMessage, CoapPath, decompress};
+use super::{Base, CoapMemory, CoapMessage, CoapPath, decompress};
 use crate::arrival::Moment;
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -19,9 +19,10 @@ use crate::decompressor::{
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId};
+use crate::profile::Held;
 use crate::storage::Slots;
 
 impl SenderContext for CoapSenderContext {
@@ -48,16 +49,16 @@ impl SenderContext for CoapSenderContext {
         config: &CompressorConfig,
         shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
-        self.receive_feedback(now, feedback, config.repetitions, &mut shared.templates);
+        self.receive_feedback(now, feedback, config.repetitions, &mut shared.coap.templates);
         None
     }
 
     fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>) {
-        self.restart(config.repetitions, &mut shared.templates);
+        self.restart(config.repetitions, &mut shared.coap.templates);
     }
 
     fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
-        self.release(&mut shared.templates)
+        self.release(&mut shared.coap.templates)
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
@@ -92,7 +93,7 @@ impl<'m> Compressor<'m> {
     /// Sets the provisioned bases of profile 0x0081, of which at most 256 are used. They are a parameter of the
     /// channel: the decompressor must have the same, in the same order.
     pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
-        self.shared.bases = bases;
+        self.shared.coap.bases = bases;
         self
     }
 
@@ -100,7 +101,7 @@ impl<'m> Compressor<'m> {
     /// by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
         let contexts = self.flows.places().filter_map(|(_, place)| CoapSenderContext::of(place));
-        contexts.map(|context| context.learned(&self.shared.templates))
+        contexts.map(|context| context.learned(&self.shared.coap.templates))
     }
 
     /// Compresses a CoAP message; `None` if another profile has to compress the packet.
@@ -113,7 +114,7 @@ impl<'m> Compressor<'m> {
         let (now, mut path) = (packet.now, CoapPath::default());
         let read = path.read(packet.chain)?;
         let Some(message) = CoapMessage::of(packet.chain, &path, read, &self.config.coap.ports) else {
-            if self.shared.guessed > 0 {
+            if self.shared.coap.guessed > 0 {
                 self.not_coap(&path);
             }
             return None;
@@ -153,7 +154,8 @@ impl<'m> Compressor<'m> {
                 let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;
                 *owes = self.release(cid).then_some(cid);
                 self.flows.set(cid, CoapSenderContext::new(message, now, &self.config));
-                self.shared.guessed = self.shared.guessed.saturating_add(u32::from(message.by_parse));
+                self.shared.coap.guessed =
+                    self.shared.coap.guessed.saturating_add(u32::from(message.by_parse));
                 cid
             }
         };
@@ -161,7 +163,7 @@ impl<'m> Compressor<'m> {
             Some(linked) => (Some(linked.sent), Some(&*linked.received)),
             None => (None, None),
         };
-        let SharedMemory { templates, bases, .. } = &mut self.shared;
+        let CoapMemory { templates, bases, .. } = &mut self.shared.coap;
         let mut memory = CoapSenderMemory { templates, sent, received, bases };
         self.flows.touch(cid);
         if self.flows.rests(cid) {
@@ -194,7 +196,7 @@ impl<'m> Compressor<'m> {
 impl<'m> Decompressor<'m> {
     /// Sets the provisioned bases of profile 0x0081, which must be those of the compressor.
     pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
-        self.shared.bases = bases;
+        self.shared.coap.bases = bases;
         self
     }
 }
@@ -211,10 +213,10 @@ fn memory<'a, 'm>(
     };
     let may_elide = config.channel.integrity_below() != Integrity::None;
     decompress::CoapReceiverMemory {
-        templates: &mut shared.templates,
+        templates: &mut shared.coap.templates,
         sent,
         received,
-        bases: &shared.bases,
+        bases: &shared.coap.bases,
         may_elide,
     }
 }
@@ -265,7 +267,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
     }
 
     fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
-        self.release(&mut shared.templates);
+        self.release(&mut shared.coap.templates);
     }
 
     fn dissect<'p>(
@@ -275,7 +277,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
         shared: &decompressor::SharedMemory<'_>,
         on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, &shared.templates, &shared.bases, on_field)
+        self.dissect(packet, &shared.coap.templates, &shared.coap.bases, on_field)
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {

@@ -9,7 +9,7 @@ use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, TEMPLATES, Template, TokenMode,
 };
 use super::{Carries, HeaderFields, Least, Whole};
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 
 /// Master Sequence Number.
 pub(super) const MSN: LsbSlot = LsbSlot::new(0, "MSN");

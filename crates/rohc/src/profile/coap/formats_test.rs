@@ -18,7 +18,7 @@ use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, 
 use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, HeaderFields, Whole};
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::storage::Slots;
 use crate::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
@@ -275,8 +275,8 @@ impl ExampleConversation {
         (config.repetitions, config.refresh, config.coap.format) = (1, Refresh::Off, format);
         let end = || {
             let far = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-            let decompressor = Decompressor::new(far, DecompressorMemory::owned(&channel, 0));
+            let compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(0)));
+            let decompressor = Decompressor::new(far, DecompressorMemory::owned(channel.sizes().blocks(0)));
             Endpoint::new(
                 compressor.with_bases(Slots::owned(bases.to_vec())),
                 decompressor.with_bases(Slots::owned(bases.to_vec())),

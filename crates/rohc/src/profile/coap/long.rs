@@ -11,9 +11,9 @@ use super::state::{ChecksumMode, CoapPath, CoapState};
 use super::{HeaderFields, Whole};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::id::Format;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::Format;
 use crate::state::DecompressorState;
 
 impl CoapReceiverContext {

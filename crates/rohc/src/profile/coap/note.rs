@@ -8,7 +8,7 @@ use super::message::CoapMessage;
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates, TokenMode};
 use crate::channel::Integrity;
 use crate::compressor::{CompressorConfig, FormatPolicy};
-use crate::profile::Format;
+use crate::id::Format;
 
 /// Numbers of template changes in the last 32 packets from which on every short format carries its template, and up to which that
 /// ends.

@@ -16,7 +16,7 @@ use super::timestamp;
 use super::{IP_ID, IP_ID2, IpFields, LISTS, Rfc3095Fields, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::arrival::Moment;
 use crate::decompressor::Failure;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::proof::SumEquation;
 use crate::work;
 

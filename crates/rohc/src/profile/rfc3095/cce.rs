@@ -3,7 +3,7 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-use crate::profile::Format;
+use crate::id::Format;
 
 /// Kind of a CCE packet, by its two last bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

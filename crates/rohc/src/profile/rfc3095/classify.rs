@@ -10,7 +10,7 @@ use super::{BASE_IPS, INDICES, rtp};
 use crate::channel::ProfileSet;
 use crate::compressor::{CompressorConfig, FlowKey};
 use crate::field::timer::TimerLimits;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// Largest number of items in a list, and largest size of one in octets.
 const MAX_ITEMS: usize = INDICES as usize;

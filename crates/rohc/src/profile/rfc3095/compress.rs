@@ -33,8 +33,8 @@ use crate::field::rtp::{Guess, is_step};
 use crate::flow::establish::Establishment;
 use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::pace::steps;
-use crate::profile::{Format, ProfileId};
 use crate::state::CompressorState;
 
 /// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
@@ -214,7 +214,7 @@ impl Rfc3095SenderContext {
     /// True if SID may be used: it is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
     pub(super) fn sid_allowed(&self, config: &CompressorConfig) -> bool {
         matches!(self.profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
-            || config.sid_everywhere
+            || config.interop.sid_everywhere
     }
 
     /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.

@@ -10,7 +10,7 @@ use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 use crate::flow::pending::Pending;
-use crate::profile::Format;
+use crate::id::Format;
 
 /// The last IR packets that were sent in a row, and whether one was acknowledged.
 ///

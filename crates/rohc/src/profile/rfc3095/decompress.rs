@@ -28,10 +28,10 @@ use crate::caution::REPEATED;
 use crate::decompressor::{Failure, Verified};
 use crate::field::movement::Movement;
 use crate::flow::health::Health;
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// Number of packets that fit into a pause from which on it is unusual.

@@ -18,9 +18,9 @@ use crate::arrival::Moment;
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
+use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
-use crate::storage::Slots;
+use crate::storage::{Room, Slots};
 
 /// Numbers from a seed (xorshift).
 struct XorShift(u64);
@@ -248,7 +248,7 @@ fn the_flow_of_the_packet_before_is_found_as_any_other() {
         let kinds = [(Rtp, 0), (Rtp, 1), (Udp, 0), (Udp, 1), (Esp, 0), (Esp, 1), (Ip, 0)];
         let mut flow = FastPathFlow::new(Rtp, random);
         let [mut fast, mut slow] =
-            [(); 2].map(|()| Compressor::new(config, CompressorMemory::owned(&channel, 1)));
+            [(); 2].map(|()| Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(1))));
         let mut now = Instant::ZERO;
         for i in 0..600 {
             now =

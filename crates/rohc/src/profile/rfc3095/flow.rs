@@ -21,9 +21,10 @@ use crate::decompressor::{
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
+use crate::profile::{Held, ReceiverPlace};
 use crate::state::DecompressorState;
 
 /// Number of packets in a row that may have been right and were not delivered after which feedback requests a packet
@@ -229,7 +230,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (at, header) = (packet.at, packet.header);
-        let deliver_empty = decompressor.config.deliver_empty;
+        let deliver_empty = decompressor.config.interop.deliver_empty;
         let Decompressor { shared, contexts, .. } = decompressor;
         let slot = contexts.get_mut(header.cid.index()).ok_or(Problem::NoContext)?;
         let before = Self::of_mut(&mut slot.place);
@@ -265,14 +266,14 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     ) -> Result<Verified, Failure> {
         let (at, header, pool) = (packet.at, packet.header, &mut shared.pool);
         if self.profile == profile {
-            return self.ir_dyn(at, header, config.deliver_empty, pool, out);
+            return self.ir_dyn(at, header, config.interop.deliver_empty, pool, out);
         }
         // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
         if profile != ProfileId::Ip {
             return Err(Failure::Malformed);
         }
         let mut taken = self.taken_over(profile);
-        let verified = taken.ir_dyn(at, header, config.deliver_empty, pool, out)?;
+        let verified = taken.ir_dyn(at, header, config.interop.deliver_empty, pool, out)?;
         *self = taken;
         Ok(verified)
     }
@@ -287,7 +288,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         if let Some(verified) = self.next_in_line(packet.at, packet.header, out) {
             return Ok(verified);
         }
-        let updates = config.uo_1_id_updates;
+        let updates = config.interop.uo_1_id_updates;
         let verified =
             self.compressed(packet.at, packet.header, updates, packet.has_failed, &mut shared.pool, out);
         if verified.is_err() {

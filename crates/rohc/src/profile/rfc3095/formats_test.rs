@@ -10,8 +10,8 @@ use thinair_wire::coder::{Coder, Describer, Lsb, Reader, Step, Writer};
 use super::list::{CompressedList, ListKind, compressed_list, encoding};
 use super::tail::{Tail, tail};
 use super::{IP_ID, IP_ID2, IpFields, IpVersion, Rfc3095Fields, SN, base, ir};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
-use crate::profile::{Format, ProfileId};
 
 /// Returns the fields of a format as `pattern` or `name:bits`, with its flags given as bits.
 pub(super) fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> Step) -> String {

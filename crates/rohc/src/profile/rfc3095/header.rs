@@ -16,7 +16,7 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
 use crate::decompressor::Unbuildable;
 use crate::field::ip;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 use crate::work;
 
 /// An extension header of one packet, resolved. Its changing fields are filled in on rebuilding.

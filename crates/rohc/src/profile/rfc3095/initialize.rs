@@ -16,10 +16,10 @@ use super::{BASE_IPS, LISTS, Rfc3095Fields, UdpFields, Upper, has_rtp, upper};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::field::movement::Movement;
+use crate::id::Format;
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::Format;
 use crate::state::DecompressorState;
 
 impl Rfc3095ReceiverContext {

@@ -12,7 +12,7 @@ use super::compress::Rfc3095SenderContext;
 use super::doubt::Reference;
 use super::rtp::RtpFields;
 use super::{IpFields, Rfc3095Fields, has_own_sn, has_rtp};
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 
 /// Number of packets by which a packet may be late, or a duplicate.
 pub(super) const LATE: i32 = 8;

@@ -10,8 +10,8 @@ use super::list::{CompressedList, Item, Mask, Xi, encoding};
 use super::mode::CompressorMode;
 use super::pending::PendingChange;
 use super::table::{self, ItemTable, NoMemory, Pool};
+use crate::id::Format;
 use crate::mode::Mode;
-use crate::profile::Format;
 
 /// Number of indices of a list, and largest number of its items: the capacity of XI fields of 4 bits.
 pub(crate) const INDICES: u8 = 8;

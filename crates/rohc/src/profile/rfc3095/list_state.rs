@@ -7,7 +7,7 @@ use super::header::{ExtensionItem, ExtensionLists};
 use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
 use super::table::{self, ItemTable, Pool};
 use crate::decompressor::Failure;
-use crate::profile::Format;
+use crate::id::Format;
 
 /// Number of lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
 const GENERATIONS: usize = 4;

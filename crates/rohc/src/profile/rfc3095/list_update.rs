@@ -10,8 +10,8 @@ use super::table::Pool;
 use super::tail::Tail;
 use super::{BASE_IPS, CSRC, LISTS, Rfc3095Fields, has_rtp};
 use crate::decompressor::Failure;
+use crate::id::Format;
 use crate::mode::Mode;
-use crate::profile::Format;
 
 /// Lists after a packet.
 #[derive(Clone, Copy, Debug, Default)]

@@ -29,9 +29,9 @@ use crate::decompressor::Verified;
 use crate::field::ip_id::{Behavior, Watcher};
 use crate::field::timer::TimerLimits;
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// Number of bits of the SN in `UO-0`.

@@ -8,7 +8,7 @@ use super::{CSRC, Rfc3095Fields};
 use crate::compressor::CompressorConfig;
 use crate::field::rtp::Guess;
 use crate::field::timer::TimerLimits;
-use crate::profile::Format;
+use crate::id::Format;
 
 /// State of the headers behind IP and UDP in a context.
 #[derive(Clone, Copy, Debug, Default)]

@@ -24,8 +24,8 @@ use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, up
 use crate::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
-use crate::profile::{Format, ProfileId};
 use crate::proof::{
     COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };

@@ -27,8 +27,8 @@ use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, u
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
-use crate::profile::{Format, ProfileId};
 
 /// Age of the oldest reference, in packets, from which on a newer one is needed: R-0 has 6 bits of SN, half of which is for the
 /// round trip.
@@ -108,7 +108,7 @@ impl compress::Rfc3095SenderContext {
             self.coverage.repeat(config.repetitions);
         }
         self.pending_since = next;
-        if config.established_by_ir {
+        if config.interop.established_by_ir {
             return;
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {

@@ -13,7 +13,7 @@ use super::formats_test::{described, fields};
 use super::tail::{Tail, tail};
 use super::type2::FormatExtension;
 use super::{IP_ID, IpVersion, RTP_FORMATS, RTP_FORMATS_R, Rfc3095Fields, SN, TS, base, ir, type1};
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 
 /// Fields of a packet with or without a T bit in its formats.
 fn rtp(has_t_bit: bool) -> Rfc3095Fields<'static> {

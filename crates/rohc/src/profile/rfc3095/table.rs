@@ -5,7 +5,8 @@
 //! block has room for four headers of 128 octets in total.
 
 use super::list::Item;
-use crate::storage::Slots;
+use crate::id::ProfileId;
+use crate::storage::{Room, Slots};
 use thinair_wire::header::protocol;
 
 /// Octets of header content in a block: four headers of 128 octets in total, whose Next Header fields are not kept.
@@ -20,9 +21,9 @@ const NONE: u16 = u16::MAX;
 /// Number of octets of an AH item before its changing fields: behind Next Header, up to the Sequence Number.
 const AH_STABLE: usize = 7;
 
-/// A block of the pool.
+/// Block of 124 octets for the extension headers of a flow. A flow with more takes several.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ExtensionBlock {
+pub struct ExtensionBlock {
     /// Index of the next block of the context, or of the next free one.
     next: u16,
     used: u8,
@@ -30,10 +31,25 @@ pub(crate) struct ExtensionBlock {
     data: [u8; DATA],
 }
 
-impl ExtensionBlock {
-    /// A block without items.
-    pub(crate) const EMPTY: Self =
-        Self { next: NONE, used: 0, entries: [ItemEntry::FREE; ENTRIES], data: [0; DATA] };
+impl Room for ExtensionBlock {
+    const EMPTY: Self = Self { next: NONE, used: 0, entries: [ItemEntry::FREE; ENTRIES], data: [0; DATA] };
+    const PROFILES: &'static [ProfileId] = &[
+        ProfileId::Rtp,
+        ProfileId::Udp,
+        ProfileId::Esp,
+        ProfileId::Ip,
+        ProfileId::RtpUdpLite,
+        ProfileId::UdpLite,
+    ];
+    type Shared<'m> = Pool<'m>;
+
+    fn count(contexts: usize) -> usize {
+        (8 * contexts).min(256)
+    }
+
+    fn share(rooms: Slots<'_, Self>) -> Pool<'_> {
+        Pool::new(rooms)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

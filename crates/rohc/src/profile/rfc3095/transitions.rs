@@ -6,7 +6,7 @@ use super::compress::Rfc3095SenderContext;
 use super::pending::changes;
 use crate::compressor::CompressorConfig;
 use crate::feedback::Feedback;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::refresh::Due;
 
 impl Rfc3095SenderContext {
@@ -96,7 +96,7 @@ impl Rfc3095SenderContext {
         }
         let is_new = format == Format::Ir && !self.establishment.is_refresh();
         self.establishment.count(format);
-        if config.established_by_ir && is_new && !self.establishment.is_ir() {
+        if config.interop.established_by_ir && is_new && !self.establishment.is_ir() {
             self.count_once_more();
         }
     }

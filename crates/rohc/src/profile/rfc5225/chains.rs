@@ -10,7 +10,7 @@ use super::headers::{
     gre_sequence, upper,
 };
 use super::state::{Behavior, CSRCS, State, TS_STRIDE, coverage};
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// Octets of a header, unchanged.
 fn octets<'p, C: Coder<'p>>(

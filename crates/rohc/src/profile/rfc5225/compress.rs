@@ -21,7 +21,7 @@ use crate::field::timer::{ClockComparison, TimerLimits};
 use crate::flow::establish::Establishment;
 use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 use crate::state::CompressorState;
 
 /// The context of one flow at the compressor, beside its [`V2Room`](super::V2Room).

@@ -14,9 +14,9 @@ use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::field::movement::Movement;
 use crate::flow::health::Health;
+use crate::id::{Format, ProfileId};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 use crate::work;
 

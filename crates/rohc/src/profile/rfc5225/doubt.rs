@@ -13,7 +13,7 @@ use super::state::State;
 use crate::arrival::{Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::proof::{
     COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };

@@ -21,9 +21,10 @@ use crate::decompressor::{
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId};
+use crate::profile::Held;
 
 /// A packet whose headers a profile can restore.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use super::chains::{bit, dynamic_chain, innermost, list_csrc, payload_type, stat
 use super::encodings::{Counter, quarter, refuse, sdvl_lsb, sdvl_or, sdvl_sn_lsb, zeros};
 use super::headers::{Item, Kind};
 use super::state::{Behavior, State, coverage};
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 
 /// Headers with a sequence number of their own in front of the transport header: AH and GRE.
 pub(super) const NUMBERS: usize = 2;

@@ -18,8 +18,8 @@ use super::formats::{Fields, base};
 use super::headers::{GRE_SEQUENCE, Kind, MINE_SOURCE};
 use super::state::{Behavior, State, coverage};
 use crate::field::encodings::static_or_irreg;
+use crate::id::{Format, ProfileId};
 use crate::profile::notation::{agree, blocks_of};
-use crate::profile::{Format, ProfileId};
 
 /// Method and name of each block; its fields as [`blocks_of`] has them. Section 6.8.2.4.
 #[rustfmt::skip]

@@ -11,7 +11,7 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::udp::Udp;
 
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// IP headers of a packet that are compressed.
 pub(super) const MAX_IP: usize = 4;

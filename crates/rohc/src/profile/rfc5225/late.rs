@@ -10,7 +10,7 @@ use super::encodings::ReorderRatio;
 use super::formats::is_strong;
 use super::note::numbers;
 use super::state::State;
-use crate::profile::Format;
+use crate::id::Format;
 
 /// Packets by which a packet may be late: as many as the interpretation interval of the smallest formats allows, or a few.
 pub(super) fn latest(last: &State) -> i32 {

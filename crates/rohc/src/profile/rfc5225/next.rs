@@ -16,8 +16,8 @@ use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket
 use crate::decompressor::Verified;
 use crate::field::ip_id::Behavior;
 use crate::framing::CidFrame;
+use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// Bits of MSN in `pt_0_crc3`, and octets of headers that are predicted.

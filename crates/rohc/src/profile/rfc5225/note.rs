@@ -11,8 +11,8 @@ use super::state::{Behavior, State, coverage};
 use crate::caution::Moved;
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
+use crate::id::Format;
 use crate::pace::steps;
-use crate::profile::Format;
 
 /// Fields that a packet carries only after a change: indices in [`Pending`](crate::flow::pending::Pending).
 pub(super) mod changes {

@@ -8,8 +8,9 @@ use super::headers::{Headers, Item, Kind, MAX_IP, infer, upper};
 use crate::field::ip::set_id;
 pub(super) use crate::field::ip_id::Behavior;
 use crate::field::timer::phase;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 use crate::proof::SumEquation;
+use crate::storage::{Room, Slots};
 use crate::work;
 
 /// `ts_stride` of a new context: TS_STRIDE_DEFAULT.
@@ -285,16 +286,13 @@ fn sum(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> Opt
     Some(sum.octets(payload.get(..behind)?).fold())
 }
 
-/// The place of one flow at either end: its last packet.
+/// Place of one flow of RFC 5225 at either end: its last packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct V2Room(pub(super) State);
+pub struct V2Room(pub(super) State);
 
 impl V2Room {
-    /// No flow.
-    pub(crate) const EMPTY: Self = Self(State::new(ProfileId::IpV2));
-
     /// The profiles whose flows have one.
-    pub(crate) const PROFILES: [ProfileId; 6] = [
+    pub(super) const PROFILES: [ProfileId; 6] = [
         ProfileId::RtpV2,
         ProfileId::UdpV2,
         ProfileId::EspV2,
@@ -302,4 +300,14 @@ impl V2Room {
         ProfileId::UdpLiteV2,
         ProfileId::IpV2,
     ];
+}
+
+impl Room for V2Room {
+    const EMPTY: Self = Self(State::new(ProfileId::IpV2));
+    const PROFILES: &'static [ProfileId] = &Self::PROFILES;
+    type Shared<'m> = Slots<'m, Self>;
+
+    fn share(rooms: Slots<'_, Self>) -> Slots<'_, Self> {
+        rooms
+    }
 }

@@ -10,7 +10,7 @@ use super::numbers::Numbers;
 use super::state::TcpState;
 use super::{FullFields, TcpFields, irregular};
 use crate::compressor::CompressorConfig;
-use crate::profile::Format;
+use crate::id::Format;
 
 impl TcpSenderContext {
     /// Returns the fields of the base header of a packet.

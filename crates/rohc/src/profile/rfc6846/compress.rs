@@ -20,7 +20,7 @@ use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::flow::establish::Establishment;
 use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
-use crate::profile::{Format, ProfileId};
+use crate::id::{Format, ProfileId};
 
 /// Fields that a packet carries only after a change: indices in [`Pending`].
 pub(super) mod changes {

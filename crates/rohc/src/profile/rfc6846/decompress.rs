@@ -18,8 +18,8 @@ use crate::arrival::{Arrivals, Moment};
 use crate::cid::CidSpace;
 use crate::decompressor::{Failure, Verified};
 use crate::flow::health::Health;
+use crate::id::Format;
 use crate::packet::PacketHeader;
-use crate::profile::Format;
 use crate::state::DecompressorState;
 use crate::work;
 

@@ -17,9 +17,10 @@ use crate::decompressor::{
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, Held, ProfileId};
+use crate::profile::Held;
 use crate::state::DecompressorState;
 
 /// Threshold of U-mode if the IP-ID counts, which is soon repeated.

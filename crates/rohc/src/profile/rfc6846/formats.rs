@@ -9,7 +9,7 @@ use super::encodings::{
 use super::options::list_tcp_options;
 use super::state::{Behavior, IpState, TcpState};
 use crate::field::ip::IpHeader;
-use crate::profile::Format;
+use crate::id::Format;
 
 /// Needs of a packet that not every format meets, a bit each.
 pub(super) mod needs {

@@ -18,7 +18,7 @@ use super::options::{index, irregular_item, list_item};
 use super::state::{Behavior, IpState, TcpState};
 use super::{TcpFields, ip};
 use crate::field::ip::{IpHeader, IpVersion};
-use crate::profile::Format;
+use crate::id::Format;
 use crate::profile::notation::{agree, blocks_of};
 
 /// IP version of a method.

@@ -15,9 +15,9 @@ use super::{TcpFields, ir, ir_dyn};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::id::Format;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::Format;
 use crate::state::DecompressorState;
 
 /// Largest number of packets by which an IR or IR-DYN packet may be late. A compressor that restarts seldom hits these MSNs.

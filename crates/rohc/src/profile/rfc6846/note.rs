@@ -16,7 +16,7 @@ use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
 use super::segment::TcpSegment;
 use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
 use crate::compressor::CompressorConfig;
-use crate::profile::Format;
+use crate::id::Format;
 use crate::state::CompressorState;
 
 /// Fields that the TCP checksum does not cover. If a change of them is lost, only a CRC of 3 bits detects it.

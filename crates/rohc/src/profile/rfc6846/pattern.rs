@@ -10,7 +10,7 @@ use thinair_wire::header::protocol;
 use super::segment::TcpSegment;
 use super::state::{SYN, TcpRoom, TcpState};
 use crate::compressor::FlowKey;
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// Common properties of the SYNs that one pattern serves: hosts, the port of the service, and options in one order.
 #[derive(Clone, Copy, Debug)]

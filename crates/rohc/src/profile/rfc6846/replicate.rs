@@ -8,7 +8,7 @@ use super::ip::{extension_replicate, ipv4_replicate, ipv6_replicate};
 use super::options::{ListEncoding, TcpOptionTable, index};
 use super::state::{IpState, MAX_IP, TcpRoom, TcpState};
 use crate::cid::{Cid, CidSpace};
-use crate::profile::ProfileId;
+use crate::id::ProfileId;
 
 /// Base of a new context at its compressor.
 #[derive(Clone, Copy, Debug)]

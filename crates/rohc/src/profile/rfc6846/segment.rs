@@ -174,7 +174,7 @@ impl FlowKey for TcpSegment<'_> {
         self.hosts(&mut word);
         let [a, b, c, d, ..] = *self.tcp;
         let ports = u64::from(u32::from_be_bytes([a, b, c, d]));
-        word(ports << 16 | u64::from(protocol::TCP) << 8 | crate::profile::ProfileId::Tcp as u64);
+        word(ports << 16 | u64::from(protocol::TCP) << 8 | crate::id::ProfileId::Tcp as u64);
     }
 }
 

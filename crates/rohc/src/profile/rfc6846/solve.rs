@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
     use crate::arrival::Intervals;
-    use crate::profile::Format;
+    use crate::id::Format;
     use crate::work::Work;
 
     proptest! {

@@ -3,6 +3,8 @@
 use super::options::TcpOptionTable;
 use crate::field::ip::{IpHeader, IpVersion};
 pub(super) use crate::field::ip_id::Behavior;
+use crate::id::ProfileId;
+use crate::storage::{Room, Slots};
 
 /// Largest number of IP headers of a packet.
 pub(super) const MAX_IP: usize = 2;
@@ -201,9 +203,14 @@ impl TcpState {
 
 /// Place of one flow of profile 0x0006 at either end: its last packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TcpRoom(pub(super) TcpState);
+pub struct TcpRoom(pub(super) TcpState);
 
-impl TcpRoom {
-    /// No flow.
-    pub(crate) const EMPTY: Self = Self(TcpState::EMPTY);
+impl Room for TcpRoom {
+    const EMPTY: Self = Self(TcpState::EMPTY);
+    const PROFILES: &'static [ProfileId] = &[ProfileId::Tcp];
+    type Shared<'m> = Slots<'m, Self>;
+
+    fn share(rooms: Slots<'_, Self>) -> Slots<'_, Self> {
+        rooms
+    }
 }

@@ -1,4 +1,98 @@
-//! Packet formats, by their names in the RFCs.
+//! Identifiers of profiles (RFC 5795, section 8), and packet formats by their names in the RFCs.
+
+/// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features that a profile needs.
+macro_rules! identifiers {
+    ($($(#[$doc:meta])+ $variant:ident = $number:literal $name:literal $($feature:literal)*,)+) => {
+        /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits are its
+        /// variant.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum ProfileId {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl ProfileId {
+            const COUNT: usize = [$($name),+].len();
+
+            /// Every profile, by number.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$variant),+];
+
+            /// The 16-bit identifier.
+            pub const fn number(self) -> u16 {
+                match self {
+                    $(Self::$variant => $number,)+
+                }
+            }
+
+            /// A stable short name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// True if the profile is in this build.
+            pub const fn is_built(self) -> bool {
+                match self {
+                    $(Self::$variant => true $(&& cfg!(feature = $feature))*,)+
+                }
+            }
+
+            /// The Cargo features that the profile needs.
+            pub const fn features(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$variant => &[$($feature),*],)+
+                }
+            }
+        }
+    };
+}
+
+identifiers! {
+    /// 0x0000, uncompressed. RFC 5795, section 5.4.
+    Uncompressed = 0x0000 "uncompressed",
+    /// 0x0001, RTP/UDP/IP. RFC 3095, section 5.7, with RFC 4815.
+    Rtp = 0x0001 "rtp" "rtp",
+    /// 0x0002, UDP/IP. RFC 3095, section 5.11, with RFC 4815.
+    Udp = 0x0002 "udp" "udp",
+    /// 0x0003, ESP/IP. RFC 3095, section 5.12, with RFC 4815.
+    Esp = 0x0003 "esp" "esp",
+    /// 0x0004, IP only. RFC 3843, with RFC 4815.
+    Ip = 0x0004 "ip" "ip",
+    /// 0x0006, TCP/IP: ROHC-TCP. RFC 6846.
+    Tcp = 0x0006 "tcp" "tcp",
+    /// 0x0007, RTP/UDP-Lite/IP. RFC 4019, with RFC 4815.
+    RtpUdpLite = 0x0007 "rtp-udp-lite" "rtp" "udp-lite",
+    /// 0x0008, UDP-Lite/IP. RFC 4019, with RFC 4815.
+    UdpLite = 0x0008 "udp-lite" "udp-lite",
+    /// 0x0081, CoAP/UDP/IP: `docs/coap-profile.md`.
+    Coap = 0x0081 "coap" "coap",
+    /// 0x0101, RTP/UDP/IP. RFC 5225.
+    RtpV2 = 0x0101 "rtp-v2" "v2",
+    /// 0x0102, UDP/IP. RFC 5225.
+    UdpV2 = 0x0102 "udp-v2" "v2",
+    /// 0x0103, ESP/IP. RFC 5225.
+    EspV2 = 0x0103 "esp-v2" "v2",
+    /// 0x0104, IP only. RFC 5225.
+    IpV2 = 0x0104 "ip-v2" "v2",
+    /// 0x0107, RTP/UDP-Lite/IP. RFC 5225.
+    RtpUdpLiteV2 = 0x0107 "rtp-udp-lite-v2" "v2",
+    /// 0x0108, UDP-Lite/IP. RFC 5225.
+    UdpLiteV2 = 0x0108 "udp-lite-v2" "v2",
+}
+
+impl ProfileId {
+    /// The 8 low bits, as in IR packets.
+    pub const fn low_octet(self) -> u8 {
+        self.number() as u8
+    }
+
+    /// Returns the profile with that [`name`](Self::name).
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+}
 
 /// Declares [`Format`]: variants and names, with the section that defines them.
 macro_rules! formats {
