@@ -18,9 +18,15 @@ use crate::arrival::Moment;
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
+use crate::decompressor::Threshold;
+use crate::flow::health::Evidence;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
 use crate::storage::{Room, Slots};
+
+/// A failure that moves no context down by itself.
+const FAILURE: Evidence =
+    Evidence { nack: Threshold { k: 16, n: 16 }, is_urgent: false, is_repair: false, static_nack: None };
 
 /// Numbers from a seed (xorshift).
 struct XorShift(u64);
@@ -217,7 +223,7 @@ fn both_paths_of_both_ends_agree() {
                 Err(_) => {
                     for context in [&mut *fast, &mut *slow] {
                         context.arrivals.note_failure(at);
-                        context.failures = context.failures << 1 | 1;
+                        context.health.note_failure(&FAILURE);
                     }
                 }
             }
