@@ -21,6 +21,7 @@ use crate::decompressor::{
     Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, SharedMemory, Traced,
     Verified,
 };
+use crate::exchange::Linked;
 use crate::packet::PacketHeader;
 pub use format::Format;
 
@@ -198,6 +199,24 @@ macro_rules! registry {
             ) -> Option<Result<Compressed, CompressError>> {
                 $($(#[$attribute])* {
                     let done = <$sender as SenderContext>::compress_packet(compressor, packet, out);
+                    if done.is_some() {
+                        return done;
+                    }
+                })+
+                None
+            }
+
+            /// Compresses the packet that the context used last predicts.
+            #[inline]
+            pub(crate) fn compress_predicted<'m>(
+                compressor: &mut Compressor<'m>,
+                now: Instant,
+                packet: &[u8],
+                linked: &mut Option<Linked<'_, 'm>>,
+                out: &mut [u8],
+            ) -> Option<Compressed> {
+                $($(#[$attribute])* {
+                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, linked, out);
                     if done.is_some() {
                         return done;
                     }

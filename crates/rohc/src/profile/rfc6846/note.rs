@@ -13,7 +13,7 @@ use super::learn::IpIds;
 use super::life::moment;
 use super::numbers::Numbers;
 use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
-use super::segment::TcpSegment;
+use super::segment::SegmentOctets;
 use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
 use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
@@ -241,7 +241,7 @@ impl TcpSenderContext {
         writer: &mut Writer<'_>,
         next: &mut TcpState,
         last: &TcpState,
-        segment: &TcpSegment<'_>,
+        segment: &SegmentOctets<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum(&next.inner().header);
@@ -276,7 +276,7 @@ impl TcpSenderContext {
         writer: &mut Writer<'_>,
         next: &mut TcpState,
         last: &TcpState,
-        segment: &TcpSegment<'_>,
+        segment: &SegmentOctets<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let config = CompressorConfig { repetitions: 1, window: 1, ..*config };
