@@ -155,8 +155,15 @@ impl<'m> Compressor<'m> {
         now: Instant,
         packet: &[u8],
         out: &mut [u8],
-        linked: Option<Linked<'_, 'm>>,
+        mut linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
+        let steady = self.clock.at(now);
+        if steady >= self.latest
+            && let Some(done) = Place::compress_predicted(self, steady, packet, &mut linked, out)
+        {
+            self.latest = steady;
+            return Ok(done);
+        }
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked }, out)

@@ -88,7 +88,9 @@ impl<'m> Endpoint<'m> {
     pub fn send(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         let have = out.len();
         let mut element = [0; MAX_ELEMENT];
-        let feedback = self.decompressor.next_feedback(&mut element).unwrap_or(0);
+        let Some(feedback) = self.decompressor.next_feedback(&mut element) else {
+            return self.compress(now, packet, out);
+        };
         let (front, room) =
             out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
         front.copy_from_slice(element.get(..feedback).unwrap_or_default());

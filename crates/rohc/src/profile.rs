@@ -22,6 +22,7 @@ use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, S
 use crate::decompressor::{
     Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced, Verified,
 };
+use crate::exchange::Linked;
 use crate::field::timer::FarClock;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
@@ -107,6 +108,24 @@ macro_rules! registry {
             ) -> Option<Result<Compressed, CompressError>> {
                 $($(#[$attribute])* {
                     let done = <$sender as SenderContext>::compress_packet(compressor, packet, out);
+                    if done.is_some() {
+                        return done;
+                    }
+                })+
+                None
+            }
+
+            /// Compresses the packet that the context used last predicts.
+            #[inline]
+            pub(crate) fn compress_predicted<'m>(
+                compressor: &mut Compressor<'m>,
+                now: Instant,
+                packet: &[u8],
+                linked: &mut Option<Linked<'_, 'm>>,
+                out: &mut [u8],
+            ) -> Option<Compressed> {
+                $($(#[$attribute])* {
+                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, linked, out);
                     if done.is_some() {
                         return done;
                     }

@@ -61,6 +61,9 @@ impl<S: Serial> Window<S> {
             // All values equal this one, so nothing would change.
             return;
         }
+        if self.ascends && self.len() == width && width > 1 && self.push_above(value) {
+            return;
+        }
         if self.len() >= width {
             self.drop_oldest(self.len() - width + 1);
         }
@@ -75,6 +78,20 @@ impl<S: Serial> Window<S> {
         } else {
             self.widen(value);
         }
+    }
+
+    /// Puts a value in place of the oldest one, which is the lowest, if it is not below the highest one.
+    #[inline]
+    fn push_above(&mut self, value: S) -> bool {
+        let head = (usize::from(self.head) + 1) % CAPACITY;
+        let min = self.values[head];
+        let above = value.since(min);
+        let is_above = above < 1 << (S::BITS - 1) && above >= self.max.since(min);
+        if is_above {
+            self.values[(usize::from(self.head) + self.len()) % CAPACITY] = value;
+            (self.head, self.min, self.max) = (head as u8, min, value);
+        }
+        is_above
     }
 
     /// Drops the `count` oldest candidates.

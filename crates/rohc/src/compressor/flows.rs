@@ -184,6 +184,22 @@ impl<'m> FlowTable<'m> {
         self.find_place(hash, |cid, place| C::of(place).is_some_and(|context| is_it(cid, context)))
     }
 
+    /// Returns the context of a flow, which is often that of the packet before; the hash of a flow that has none.
+    #[inline]
+    pub(crate) fn find_flow<C: Held<Place>>(
+        &self,
+        flow: &impl FlowKey,
+        is_it: impl Fn(Cid, &C) -> bool,
+    ) -> Result<Cid, u32> {
+        if let Some(newest) = Cid::new(self.newest)
+            && self.context(newest).is_some_and(|context| is_it(newest, context))
+        {
+            return Ok(newest);
+        }
+        let hash = self.hash(flow);
+        self.find(hash, is_it).ok_or(hash)
+    }
+
     #[inline]
     fn find_place(&self, hash: u32, is_it: impl Fn(Cid, &Place) -> bool) -> Option<Cid> {
         let mut at = *self.buckets.get((hash & self.mask) as usize)?;

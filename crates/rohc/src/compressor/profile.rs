@@ -29,6 +29,21 @@ pub(crate) trait SenderContext {
     where
         Self: Sized;
 
+    /// Compresses the packet that the context used last predicts, before it is parsed. `None`, without a change, for other packets.
+    #[inline]
+    fn compress_predicted<'m>(
+        _compressor: &mut Compressor<'m>,
+        _now: Instant,
+        _packet: &[u8],
+        _linked: &mut Option<Linked<'_, 'm>>,
+        _out: &mut [u8],
+    ) -> Option<Compressed>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// True if the flow of a packet has a context of this profile.
     fn has_flow(_compressor: &Compressor<'_>, _packet: &OutgoingPacket<'_, '_, '_>) -> bool
     where

@@ -17,6 +17,7 @@ mod header;
 mod learn;
 mod long;
 mod message;
+mod next;
 mod note;
 pub mod outline;
 mod replicate;

@@ -38,6 +38,7 @@ mod initialize;
 mod ip;
 mod learn;
 mod life;
+mod next;
 mod note;
 mod numbers;
 mod options;

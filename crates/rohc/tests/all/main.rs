@@ -20,6 +20,7 @@ mod memory_limits;
 mod modes;
 mod never_larger;
 mod pauses;
+mod predicted;
 mod profiles;
 mod rohcv2;
 mod round_trip;

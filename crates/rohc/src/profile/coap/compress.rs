@@ -67,7 +67,7 @@ pub(crate) struct CoapSenderContext {
     /// An IR or IR-CR packet was sent. The next ones keep the templates that it has defined.
     pub(super) opened: bool,
     /// A packet of a flow without a listed port was not CoAP, so that none of the flow is from now on.
-    abandoned: bool,
+    pub(super) abandoned: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
     pub(super) pending: Pending<{ changes::COUNT }>,
@@ -206,20 +206,34 @@ impl CoapSenderContext {
         let mut trial = Trial::new(self.shared.current);
         self.choose(message, &mut trial, config, memory)?;
         let Trial { x, payload, .. } = &mut trial;
-        let payload = *payload;
         x.checksum = message.checksum;
         self.note_controls(message, x, config);
-        let header_in = message.packet.len() - payload.len();
-        let frame = CidFrame::new(cid, config.channel.cids());
-        let mut writer = Writer::new(out, frame.len());
-        let number = x.template;
-        let mut known = self.shared.template_mut(number, memory.templates).ok_or(Refused::ByThisPacket)?;
+        let packet = message.packet.split_at(message.packet.len() - payload.len());
+        let known = self.shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let is_quiet = self.is_quiet(x, known);
         if !is_quiet {
             self.repeat(x, config, memory.templates);
-            known = self.shared.template_mut(number, memory.templates).ok_or(Refused::ByThisPacket)?;
         }
-        let packet = message.packet.split_at(header_in);
+        self.send(now, is_quiet, packet, x, cid, config, memory, out)
+    }
+
+    /// Writes a packet whose encoding was chosen, and records it.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        is_quiet: bool,
+        (headers, payload): (&[u8], &[u8]),
+        x: &mut HeaderFields<'_>,
+        cid: Cid,
+        config: &CompressorConfig,
+        memory: &mut CoapSenderMemory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        let known = self.shared.template_mut(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
+        let frame = CidFrame::new(cid, config.channel.cids());
+        let mut writer = Writer::new(out, frame.len());
+        let packet = (headers, payload);
         let format = self.write(now, is_quiet, &mut writer, x, known, packet, config, memory.bases);
         let format = format.map_err(|_| Refused::ByThisPacket)?;
         let end = writer.finish()?;
@@ -239,8 +253,9 @@ impl CoapSenderContext {
             }
         }
         let refresh = !is_quiet && self.note_sent(x, format, config, memory.templates);
-        let compressed =
-            Compressed { cid, profile: ProfileId::Coap, format, header_in, header_out: end, len, refresh };
+        let (profile, header_in) = (ProfileId::Coap, headers.len());
+        let compressed = Compressed { cid, profile, format, header_in, header_out: end, len, refresh };
+        let policy = config.policy(self.establishment.is_two_way());
         self.establishment.sent(now, &compressed, initializes, policy);
         Ok(compressed)
     }
@@ -381,7 +396,7 @@ impl CoapSenderContext {
 
     /// True if the context determines all fields of a packet, and nothing has to be repeated.
     #[inline]
-    fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
+    pub(super) fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
         is_known && self.establishment.is_established() && self.pending.is_none() && x.carries.is_nothing()
     }

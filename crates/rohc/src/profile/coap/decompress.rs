@@ -328,7 +328,7 @@ impl CoapReceiverContext {
     ) -> Result<Option<usize>, Failure> {
         let PacketTail { format, template, outline, payload, sum, .. } = *packet;
         work::note_candidate();
-        let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
+        let len = header::rebuild(state, template, outline, x, |_| payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
         let coap = out.get(coap_at..len).unwrap_or_default();

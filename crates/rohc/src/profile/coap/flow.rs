@@ -38,6 +38,18 @@ impl SenderContext for CoapSenderContext {
         compressor.coap(packet, out)
     }
 
+    #[inline]
+    fn compress_predicted<'m>(
+        compressor: &mut Compressor<'m>,
+        now: Instant,
+        packet: &[u8],
+        linked: &mut Option<Linked<'_, 'm>>,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let has_profile = compressor.config.channel.profiles().has(ProfileId::Coap);
+        if has_profile { compressor.compress_message(now, packet, linked, out) } else { None }
+    }
+
     fn form(&self) -> FeedbackForm {
         FeedbackForm::Rfc6846
     }
@@ -139,14 +151,14 @@ impl<'m> Compressor<'m> {
         owes: &mut Option<Cid>,
     ) -> Result<Compressed, Refused> {
         let now = packet.now;
-        let hash = self.flows.hash(message.path);
-        let found = self.flows.find::<CoapSenderContext>(hash, |_, context| context.is_flow_of(message.path));
+        let is_it = |_, context: &CoapSenderContext| context.is_flow_of(message.path);
+        let found = self.flows.find_flow(message.path, is_it);
         let cid = match found {
-            Some(cid) => cid,
-            None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
+            Ok(cid) => cid,
+            Err(hash) if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
             // A datagram that only looks like CoAP stays with the flow that it has.
-            None if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
-            None => {
+            Err(_) if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
+            Err(hash) => {
                 let pair = self.flows.pair(message.packet);
                 if !self.flows.admits(hash, pair) {
                     return Err(Refused::ByThisPacket);
@@ -173,7 +185,7 @@ impl<'m> Compressor<'m> {
         if message.by_parse && context.is_abandoned() {
             return Err(Refused::ByThisPacket);
         }
-        if found.is_none() {
+        if found.is_err() {
             context.begin_with_base(message, &self.config, &mut memory);
         }
         let compressed = context.compress(now, message, cid, &self.config, &mut memory, out)?;
@@ -185,9 +197,8 @@ impl<'m> Compressor<'m> {
     /// now on.
     #[cold]
     fn not_coap(&mut self, path: &CoapPath) {
-        let hash = self.flows.hash(path);
-        let found = self.flows.find::<CoapSenderContext>(hash, |_, context| context.is_flow_of(path));
-        if let Some(context) = found.and_then(|cid| self.flows.context_mut::<CoapSenderContext>(cid)) {
+        let found = self.flows.find_flow(path, |_, context: &CoapSenderContext| context.is_flow_of(path));
+        if let Some(context) = found.ok().and_then(|cid| self.flows.context_mut::<CoapSenderContext>(cid)) {
             context.abandon();
         }
     }

@@ -136,14 +136,15 @@ pub(super) fn near(bits: u32, reference: u32) -> u32 {
     start.wrapping_add(bits.wrapping_sub(start) & 0xFF)
 }
 
-/// Writes the headers to the start of `out`, without the UDP checksum, and returns their length.
+/// Writes the headers to the start of `out`, without the UDP checksum, and returns their length. `payload_behind` returns the octets of
+/// the payload by those of the headers up to the options.
 #[inline]
 pub(super) fn rebuild(
     state: &CoapState,
     template: &Template,
     outline: &[u8],
     x: &HeaderFields<'_>,
-    payload: usize,
+    payload_behind: impl FnOnce(usize) -> usize,
     out: &mut [u8],
 ) -> Result<usize, Unbuildable> {
     let have = out.len();
@@ -166,6 +167,7 @@ pub(super) fn rebuild(
     } else {
         len = options(outline, x, out, len)?;
     }
+    let payload = payload_behind(len);
     if payload > 0 {
         *out.get_mut(len).ok_or(Unbuildable::NoRoom(len + 1))? = PAYLOAD_MARKER;
         len += 1;

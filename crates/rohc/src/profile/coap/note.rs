@@ -83,26 +83,14 @@ impl CoapSenderContext {
             self.shared.path.switching,
             self.shared.path.pt_0,
         );
-        let checksum = match message.checksum {
-            0 => ChecksumMode::Zero,
-            // Carried unchanged, neither corrected nor elided.
-            sent if sent != header::udp_checksum(&self.shared, message.coap(), 0, 0) => ChecksumMode::Raw,
-            _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
-            _ => ChecksumMode::Elided,
-        };
+        let checksum = self.checksum_mode(message.checksum, message.coap(), config);
         let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
         if self.shared.path.v6 {
             x.carries.ip_id = false;
         } else {
             ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
         }
-        // True if the shortest format is in use.
-        let pt_0 = match config.coap.format {
-            FormatPolicy::Pt0 => true,
-            FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
-            FormatPolicy::Auto => self.is_clean(),
-        };
-        let pt_0 = pt_0 && checksum != ChecksumMode::Carried && !switching;
+        let pt_0 = self.uses_pt_0(config) && checksum != ChecksumMode::Carried && !switching;
         // Short formats carry their template if it changed often among the last packets.
         let other = x.template != self.shared.current;
         self.switches = self.switches << 1 | u32::from(other);
@@ -124,6 +112,33 @@ impl CoapSenderContext {
             (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
             self.pending.require(changes::CONTROL, config.repetitions);
             self.changed();
+        }
+    }
+
+    /// Returns the encoding of a UDP checksum, by the CoAP message behind it.
+    #[inline]
+    pub(super) fn checksum_mode(
+        &self,
+        checksum: u16,
+        coap: &[u8],
+        config: &CompressorConfig,
+    ) -> ChecksumMode {
+        match checksum {
+            0 => ChecksumMode::Zero,
+            // Carried unchanged, neither corrected nor elided.
+            sent if sent != header::udp_checksum(&self.shared, coap, 0, 0) => ChecksumMode::Raw,
+            _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
+            _ => ChecksumMode::Elided,
+        }
+    }
+
+    /// True if the shortest format is in use where checksum and templates allow it.
+    #[inline]
+    pub(super) fn uses_pt_0(&self, config: &CompressorConfig) -> bool {
+        match config.coap.format {
+            FormatPolicy::Pt0 => true,
+            FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
+            FormatPolicy::Auto => self.is_clean(),
         }
     }
 

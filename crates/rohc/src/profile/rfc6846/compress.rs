@@ -11,7 +11,7 @@ use super::life::{Life, moment};
 use super::numbers::Numbers;
 use super::options::{ITEMS, index};
 use super::replicate::{self, Base};
-use super::segment::TcpSegment;
+use super::segment::{SegmentOctets, TcpSegment};
 use super::state::{SYN, TcpRoom, TcpState};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
@@ -269,6 +269,22 @@ impl TcpSenderContext {
             self.establishment.require_dynamic(1);
         }
 
+        self.send(now, &segment.octets, last, next, base, cid, config, out)
+    }
+
+    /// Writes a recorded packet, and updates the context.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        segment: &SegmentOctets<'_>,
+        last: &TcpState,
+        next: &mut TcpState,
+        base: Option<&Base>,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
         let space = config.channel.cids();
         let frame = CidFrame::new(cid, space);
         let payload = segment.payload;
@@ -300,6 +316,7 @@ impl TcpSenderContext {
             len,
             refresh,
         };
+        let policy = config.policy(self.establishment.is_two_way());
         self.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
     }
@@ -313,7 +330,7 @@ impl TcpSenderContext {
         written: &mut Written,
         next: &mut TcpState,
         last: &TcpState,
-        segment: &TcpSegment<'_>,
+        segment: &SegmentOctets<'_>,
         (base, space): (Option<&Base>, CidSpace),
         config: &CompressorConfig,
     ) -> Result<(), Refused> {

@@ -356,10 +356,8 @@ fn apply(x: &TcpFields, format: Format, last: &TcpState, next: &mut TcpState) ->
 /// header do not change.
 #[inline]
 pub(super) fn is_unmoved(next: &TcpState, last: &TcpState) -> bool {
-    let fields = |ip: &IpState| {
-        u32::from_le_bytes([ip.header.tos, ip.header.ttl, u8::from(ip.header.df), ip.behavior as u8])
-    };
-    next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
+    let fields = |ip: &IpState| (ip.header.tos, ip.header.ttl, ip.header.df, ip.behavior);
+    next.ips().iter().zip(last.ips()).all(|(ip, kept)| fields(ip) == fields(kept))
 }
 
 /// True if the options of a list that were not `present` in it are in the table.

@@ -15,6 +15,7 @@ use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Threshold, Traced, Verified,
 };
+use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::id::{Format, ProfileId};
@@ -40,6 +41,18 @@ impl SenderContext for TcpSenderContext {
             return None;
         }
         compressor.segment(packet.now, &TcpSegment::of(packet.chain)?, out)
+    }
+
+    #[inline]
+    fn compress_predicted<'m>(
+        compressor: &mut Compressor<'m>,
+        now: Instant,
+        packet: &[u8],
+        _: &mut Option<Linked<'_, 'm>>,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let has_profile = compressor.config.channel.profiles().has(ProfileId::Tcp);
+        if has_profile { compressor.compress_regular_segment(now, packet, out) } else { None }
     }
 
     fn form(&self) -> FeedbackForm {
@@ -82,12 +95,14 @@ impl Compressor<'_> {
         segment: &TcpSegment<'_>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        let hash = self.flows.hash(segment);
-        let found = self.find_segment(hash, |context, room| context.is_flow_of(room, segment));
+        let rooms = &self.shared.rooms;
+        let found = self.flows.find_flow(segment, |cid, context: &TcpSenderContext| {
+            rooms.get(cid.index()).is_some_and(|room| context.is_flow_of(room, segment))
+        });
         let cid = match found {
-            Some(cid) => cid,
-            None if self.flows.is_rejected(hash, now) || !segment.is_restorable() => return None,
-            None => self.begin_segment(now, segment, hash)?,
+            Ok(cid) => cid,
+            Err(hash) if self.flows.is_rejected(hash, now) || !segment.is_restorable() => return None,
+            Err(hash) => self.begin_segment(now, segment, hash)?,
         };
         self.flows.touch(cid);
         if self.flows.rests(cid) {

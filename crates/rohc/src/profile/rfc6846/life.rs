@@ -39,6 +39,12 @@ impl Life {
         self.handshake > 0
     }
 
+    /// True if it is between its beginning and its end: other packets than SYN, FIN and RST do not change it.
+    #[inline]
+    pub(super) fn is_established(&self) -> bool {
+        !self.is_opening && !self.is_closing()
+    }
+
     /// True if it has sent a FIN or RST.
     pub(super) fn is_closing(&self) -> bool {
         self.closing > 0

@@ -13,7 +13,7 @@ use super::learn::IpIds;
 use super::life::moment;
 use super::numbers::Numbers;
 use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
-use super::segment::TcpSegment;
+use super::segment::SegmentOctets;
 use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
 use crate::compressor::CompressorConfig;
 use crate::id::Format;
@@ -183,7 +183,7 @@ impl TcpSenderContext {
         writer: &mut Writer<'_>,
         next: &mut TcpState,
         last: &TcpState,
-        segment: &TcpSegment<'_>,
+        segment: &SegmentOctets<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum(&next.inner().header);
@@ -219,7 +219,7 @@ impl TcpSenderContext {
         writer: &mut Writer<'_>,
         next: &mut TcpState,
         last: &TcpState,
-        segment: &TcpSegment<'_>,
+        segment: &SegmentOctets<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let context = self.behind(last, config);

@@ -211,7 +211,15 @@ impl TcpOptionTable {
 
     /// Returns the timestamps of options that are otherwise equal to the last ones. Returns `None` also for options beside NOPs.
     #[inline]
-    fn timestamps_of(&self, mut octets: &[u8]) -> Option<[u32; 2]> {
+    pub(super) fn timestamps_of(&self, mut octets: &[u8]) -> Option<[u32; 2]> {
+        // Most headers have these.
+        if let (
+            [index::NOP, index::NOP, index::TIMESTAMP],
+            [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h],
+        ) = (self.structure(), octets)
+        {
+            return Some([[*a, *b, *c, *d], [*e, *f, *g, *h]].map(u32::from_be_bytes));
+        }
         let mut timestamps = self.timestamps;
         for &index in self.structure() {
             octets = match (index, octets) {
@@ -321,6 +329,12 @@ impl TcpOptionTable {
 
     /// Writes the options as in a header, and returns their octets. `None` if they are too long, or not whole words.
     pub(super) fn write(&self, out: &mut [u8; MAX_OCTETS]) -> Option<usize> {
+        let [[a, b, c, d], [e, f, g, h]] = self.timestamps.map(u32::to_be_bytes);
+        if let [index::NOP, index::NOP, index::TIMESTAMP] = self.structure() {
+            let octets = [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h];
+            *out.first_chunk_mut()? = octets;
+            return Some(octets.len());
+        }
         let mut at = 0;
         for &index in self.structure() {
             let mut put = |octets: &[u8]| {
@@ -336,10 +350,7 @@ impl TcpOptionTable {
                     put(&self.mss.to_be_bytes())?;
                 }
                 index::WINDOW_SCALE => put(&[kind::WINDOW_SCALE, 3, self.wscale])?,
-                index::TIMESTAMP => {
-                    let [[a, b, c, d], [e, f, g, h]] = self.timestamps.map(u32::to_be_bytes);
-                    put(&[kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h])?;
-                }
+                index::TIMESTAMP => put(&[kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h])?,
                 index::SACK_PERMITTED => put(&[kind::SACK_PERMITTED, 2])?,
                 index::SACK => {
                     put(&[kind::SACK, 2 + 8 * self.blocks])?;

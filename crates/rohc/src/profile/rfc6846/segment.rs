@@ -13,13 +13,29 @@ use crate::decompressor::Unbuildable;
 use crate::field::ip::IpHeader;
 use crate::work;
 
+/// Octets of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentOctets<'p> {
+    /// The headers unchanged, and the octets that follow them.
+    pub(super) headers: &'p [u8],
+    pub(super) payload: &'p [u8],
+    /// The octets from the TCP header on.
+    pub(super) tcp: &'p [u8],
+}
+
+impl SegmentOctets<'_> {
+    /// True if the TCP checksum is correct behind the innermost IP header. With a routing header it seems wrong.
+    #[inline]
+    pub(super) fn has_right_checksum(&self, inner: &IpHeader) -> bool {
+        inner.pseudo_header(protocol::TCP, self.tcp.len()).octets(self.tcp).fold() == u16::MAX
+    }
+}
+
 /// A packet whose headers profile 0x0006 can rebuild.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpSegment<'p> {
     chain: &'p HeaderChain<'p>,
-    /// The headers unchanged, and the octets that follow them.
-    pub(super) headers: &'p [u8],
-    pub(super) payload: &'p [u8],
+    pub(super) octets: SegmentOctets<'p>,
     /// The TCP header without its options.
     tcp: &'p [u8; Tcp::LEN],
     pub(super) options: &'p [u8],
@@ -34,11 +50,12 @@ impl<'p> TcpSegment<'p> {
         if !is_tcp || ips.len() > MAX_IP || !chain.is_plain() && !has_known_extensions(ips) {
             return None;
         }
-        let (tcp, behind) = chain.packet().get(chain.ip_end()..)?.split_first_chunk::<{ Tcp::LEN }>()?;
+        let behind_ip = chain.packet().get(chain.ip_end()..)?;
+        let (tcp, behind) = behind_ip.split_first_chunk::<{ Tcp::LEN }>()?;
         let options = behind.get(..(usize::from(tcp[12] >> 4) * 4).checked_sub(Tcp::LEN)?)?;
         let (headers, payload) =
             chain.packet().split_at_checked(chain.ip_end() + Tcp::LEN + options.len())?;
-        Some(Self { chain, headers, payload, tcp, options })
+        Some(Self { chain, octets: SegmentOctets { headers, payload, tcp: behind_ip }, tcp, options })
     }
 
     /// The packet of the segment.
@@ -149,13 +166,6 @@ impl<'p> TcpSegment<'p> {
                 chain::IpHeader::V6(_) => IpHeader::of(ip).ends(&mut *word),
             }
         }
-    }
-
-    /// True if the TCP checksum is correct behind the innermost IP header. With a routing header it seems wrong.
-    #[inline]
-    pub(super) fn has_right_checksum(&self, inner: &IpHeader) -> bool {
-        let segment = self.packet().get(self.chain.ip_end()..).unwrap_or_default();
-        inner.pseudo_header(protocol::TCP, segment.len()).octets(segment).fold() == u16::MAX
     }
 }
 
