@@ -20,7 +20,7 @@ struct BothPaths {
 
 impl BothPaths {
     fn new(config: CompressorConfig) -> Self {
-        let compressor = || Compressor::new(config, CompressorMemory::owned(&config.channel, 8));
+        let compressor = || Compressor::new(config, CompressorMemory::owned(&config.channel));
         Self { fast: compressor(), full: compressor(), now: 0, packets: 0 }
     }
 
