@@ -1,10 +1,11 @@
 //! Tests with carriers that count lost packets: flows whose IP-ID moves against the SN, and groups of packets that are lost as
 //! a whole.
 
+use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
 use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Arrival, Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Instant, ProfileSet, ReorderRatio,
+    DecompressorConfig, DecompressorMemory, Instant, ProfileSet, ReorderRatio, RtpDetection,
 };
 
 struct CountedRun {
@@ -124,4 +125,37 @@ fn a_packet_that_is_counted_is_not_taken_for_a_late_one() {
     }
     println!("{delivered} of 200 packets that have overtaken others were delivered");
     assert!(delivered > 150);
+}
+
+/// Behind 57 packets that the carrier counts, a packet is 58 ahead, and not late by 6, even if it is right with that number alone.
+#[test]
+fn a_packet_of_voice_that_is_counted_is_not_taken_for_a_late_one() {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let rtp = RtpDetection::of_ports(&[5004]).unwrap();
+    let near = CompressorConfig { rtp, counted: true, ..CompressorConfig::new(channel) };
+    let mut compressor = Compressor::new(near, CompressorMemory::owned(&channel, 0));
+    let (mut random, mut back) = (SplitMix64(1), [0; 200]);
+    let mut source = PacketSource::new(SourceKind::Rtp, true, ChecksumUse::Elided, 160, 1);
+    let (mut sent, mut newest) = (Vec::new(), 0);
+    for _ in 0..60 {
+        let (packet, mut rohc) = (source.next(&mut random).remove(0).1, vec![0; 200]);
+        let done = compressor.compress(Instant::ZERO, &packet, &mut rohc).unwrap();
+        rohc.truncate(done.len);
+        sent.push(rohc);
+        newest = u16::from_be_bytes([packet[50], packet[51]]);
+    }
+    // UOR-2 with any CRC.
+    for (ts, crc) in (0..4).flat_map(|ts| (0..128).map(move |crc| (ts, crc))) {
+        let mut decompressor =
+            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut receive = |lost, rohc: &[u8]| {
+            let at = Arrival { now: Instant::ZERO, lost: Some(lost) };
+            decompressor.decompress(at, rohc, &mut back).is_ok()
+        };
+        assert!(sent.iter().all(|rohc| receive(0, rohc)));
+        let sn = newest.wrapping_add(58) as u8 & 0x3F;
+        let is_delivered = receive(57, &[0xC0 | ts >> 1, ts << 7 | sn, crc, 1, 2, 3, 4]);
+        let number = u16::from_be_bytes([back[50], back[51]]);
+        assert!(!is_delivered || number == newest.wrapping_add(58), "{ts} {crc}: {number} behind {newest}");
+    }
 }

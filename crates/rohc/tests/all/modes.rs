@@ -317,6 +317,20 @@ fn a_change_that_was_lost_as_a_whole_is_noticed() {
     }
 }
 
+/// A TTL of IPv4 and the checksum are 14 octets apart in the CRC of profile 0x0004, so that no CRC notices a change whose bits are equal in
+/// both: it is repeated for longer than losses last.
+#[test]
+fn a_lost_change_that_no_crc_notices_is_repeated() {
+    for ttl in 65..=128 {
+        let mut link = ModesLink::new(Mode::Optimistic);
+        let mut flow = TestFlow { protocol: 47, ..TestFlow::udp(vec![IpLayer::new(false, 1)]) };
+        link.formats(&mut flow, 20);
+        flow.layers[0].ttl = ttl;
+        (0..400).for_each(|i| drop(link.carry(&mut flow, i < 40, false)));
+        assert_eq!((link.wrong, link.collided), (0, 0), "TTL {ttl}");
+    }
+}
+
 /// Traffic with random changes, and loss of packets and feedback.
 fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, packets: usize) -> ModesLink {
     let mut random = SplitMix64(seed);

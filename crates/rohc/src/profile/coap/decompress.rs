@@ -6,7 +6,7 @@ use thinair_wire::crc::Check;
 use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, short};
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
-use super::state::{ChecksumMode, CoapState, Template, Templates};
+use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
 use super::{HeaderFields, Whole, msn_interval};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
@@ -24,6 +24,9 @@ const REPORT: u16 = 128;
 
 /// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;
+
+/// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
+const FAR: i32 = 64;
 
 /// Memory of the channel that a context uses.
 pub(crate) struct CoapReceiverMemory<'a, 'm> {
@@ -155,6 +158,9 @@ impl CoapReceiverContext {
         let sum = sum_for(&self.shared, payload);
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
+        if has_check(format) && self.may_have_turned(&x) {
+            return Err(Failure::Ambiguous(format));
+        }
         if self.health.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
             self.trial = true;
@@ -165,6 +171,16 @@ impl CoapReceiverContext {
         self.ack_due = !x.carries.is_nothing() || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// True if the IP-ID and the number of an option may both be a turn of their bits higher behind a gap: one compensates the other in a
+    /// CHECK.
+    #[inline]
+    fn may_have_turned(&self, x: &HeaderFields<'_>) -> bool {
+        x.msn.wrapping_sub(self.shared.msn).cast_signed() >= FAR
+            && self.shared.path.ip_id_mode == IpIdMode::Lsb
+            && !(x.carries.ip_id || x.carries.numbers)
+            && x.holes.as_slice().iter().any(|hole| hole.kind == HoleKind::Lsb)
     }
 
     /// Finds the MSN with which the packet passes its check.

@@ -171,7 +171,10 @@ impl CandidateSearch<'_, '_> {
         passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let context = self.context;
-        Ok(context.is_late(context.ahead(sn, context.sn)) && self.verify(sn, x, extensions, out, passed)?)
+        // A packet that is counted is not late.
+        let is_counted = self.is_counted(self.sn_plus(sn, 1 << self.reader.collected(SN).1));
+        let may_be_late = !is_counted && context.is_late(context.ahead(sn, context.sn));
+        Ok(may_be_late && self.verify(sn, x, extensions, out, passed)?)
     }
 
     /// Returns the SN by ref -1, unless it is in the far half of its interval.

@@ -1,4 +1,4 @@
-//! Changes that CRC-3 does not notice: the packets behind one have a CRC of 7 bits. RFC 3095, section 5.9.2.
+//! Changes that CRC-3 does not notice: the packets behind one have a CRC of 7 bits, or the change. RFC 3095, section 5.9.2.
 
 use thinair_wire::crc::Check;
 use thinair_wire::header::ipv4::Ipv4;
@@ -6,6 +6,7 @@ use thinair_wire::header::ipv4::Ipv4;
 use super::IpVersion;
 use super::compress::{CrcStatic, Rfc3095SenderContext};
 use super::header::Layout;
+use super::pending::changes;
 use crate::flow::pending::SURE;
 use crate::mode::Mode;
 
@@ -18,7 +19,8 @@ impl Rfc3095SenderContext {
     ///
     /// RFC 3095, section 5.9.2: if a change leaves CRC-3 as it was, that "cannot catch the error consisting in the decompressor not having
     /// updated the static context". The change itself is sent in UOR-2; the next packets are at risk. So are those of a flow that has
-    /// taken over the CID, until an IR packet must have arrived.
+    /// taken over the CID, until an IR packet must have arrived. A change that leaves CRC-7 as it was is repeated for longer than losses
+    /// last: its polynomial is `(1 + x)(1 + x + x^3)^2`, and repeats every 14 bits. In profile 0x0004 TTL and checksum are 14 octets apart.
     #[inline]
     pub(super) fn note_crc_static(
         &mut self,
@@ -29,7 +31,19 @@ impl Rfc3095SenderContext {
     ) {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
-            (Some(before), Some(now)) => before != now && self.is_unseen(before[0], now[0], layout, header),
+            (Some(before), Some(now)) if before != now => {
+                let is_unseen = |check: Check, carry| {
+                    let at = usize::from(check != Check::Crc3);
+                    self.is_unseen(check, before[at] ^ now[at], carry, layout, header)
+                };
+                let is_unseen_by_3 = is_unseen(Check::Crc3, 0);
+                // As an IP-ID counts, the next packets carry once at most.
+                if [0, 0x100, 0xFF00].into_iter().any(|carry| is_unseen(Check::Crc7, carry)) {
+                    self.pending.iter_mut().for_each(|pending| pending.prolong(changes::UNCOVERED));
+                }
+                is_unseen_by_3
+            }
+            (Some(_), Some(_)) => false,
             // The states of the first packets are unknown.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
@@ -46,15 +60,21 @@ impl Rfc3095SenderContext {
         self.crc_static = crc_static;
     }
 
-    /// True if CRC-3 is the same in a decompressor that has missed the changes of a packet. `before` and `now` are its states after the
-    /// static octets of both. The IPv4 checksum, which is not among them, changes, too.
+    /// True if a CRC is the same in a decompressor that has missed the changes of a packet. `difference` is that of its states after the
+    /// static octets of both, `carry` is added to the IPv4 checksum, which is not among them, and changes, too.
     #[cold]
-    fn is_unseen(&self, before: u8, now: u8, layout: &Layout, header: &[u8]) -> bool {
+    fn is_unseen(
+        &self,
+        check: Check,
+        mut difference: u8,
+        carry: u16,
+        layout: &Layout,
+        header: &[u8],
+    ) -> bool {
         if self.sns.is_empty() {
-            return before == now;
+            return difference == 0;
         }
         // A CRC is linear: this is the CRC of the difference of both headers, over the octets that `ip_dynamic` covers.
-        let (check, mut difference) = (Check::Crc3, before ^ now);
         for (kept, (at, version, _)) in self.ips.iter().zip(layout.ips()) {
             let h = header.get(at..).and_then(<[u8]>::first_chunk::<{ Ipv4::LEN }>);
             difference = match (version, h) {
@@ -63,8 +83,10 @@ impl Rfc3095SenderContext {
                     (missed[1], missed[8]) = (kept.header.tos, kept.header.ttl);
                     missed[6] = h[6] & !0x40 | u8::from(kept.header.df) << 6;
                     [missed[10], missed[11]] = [0; 2];
-                    let [a, b] = Ipv4::checksum_of(&missed).to_be_bytes();
-                    check.update(difference, &[0, 0, 0, 0, a ^ h[10], b ^ h[11]])
+                    let missed = Ipv4::checksum_of(&missed).wrapping_add(carry);
+                    let [a, b] =
+                        (missed ^ u16::from_be_bytes([h[10], h[11]]).wrapping_add(carry)).to_be_bytes();
+                    check.update(difference, &[0, 0, 0, 0, a, b])
                 }
                 _ => check.update(difference, &[0, 0]),
             };
