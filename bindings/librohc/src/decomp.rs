@@ -138,6 +138,7 @@ impl Decomp {
     /// # Safety
     ///
     /// The buffer is as long as its fields promise.
+    #[cold]
     unsafe fn send_feedback(&mut self, is_due: bool, feedback: &mut Buf) {
         let Some(engine) = &mut self.engine else { return };
         let mut put = |element: &[u8]| {

@@ -380,6 +380,12 @@ impl<'m> Decompressor<'m> {
         }
     }
 
+    /// True if [`poll_feedback`](Self::poll_feedback) has an element.
+    #[inline]
+    pub fn has_feedback(&self) -> bool {
+        self.pending[0].is_some()
+    }
+
     /// Writes the next feedback element to the start of `out` and returns its length; `None` if there is none.
     /// [`MAX_ELEMENT`](crate::feedback::MAX_ELEMENT) octets are always enough.
     pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {

@@ -51,7 +51,7 @@ pub unsafe extern "C" fn rohc_comp_new2(
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(0),
-        clock: Clock::default(),
+        clock: Clock::new(),
         features: 0,
         refresh: REFRESH,
         rtp: None,

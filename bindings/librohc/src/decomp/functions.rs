@@ -5,7 +5,7 @@
 use std::ffi::{c_uint, c_void};
 
 use thinair_rohc::packet::{self, Parts};
-use thinair_rohc::{DecompressorConfig, Mode, Threshold};
+use thinair_rohc::{Decompressor, DecompressorConfig, Mode, Threshold};
 
 use super::{Decomp, Last};
 use crate::abi::{
@@ -43,7 +43,7 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(1),
-        clock: Clock::default(),
+        clock: Clock::new(),
         prtt: 50,
         rates: RATES,
         interval: RATES[1] / RATES[0],
@@ -117,7 +117,9 @@ pub unsafe extern "C" fn rohc_decompress3(
         }
         Err(status) => (status, false),
     };
-    if let Some(send) = send {
+    if let Some(send) = send
+        && (is_due || decomp.engine.as_ref().is_some_and(Decompressor::has_feedback))
+    {
         // SAFETY: as the caller promises; the room of the output is not used any more.
         unsafe { decomp.send_feedback(is_due, send) };
     }
