@@ -6,7 +6,8 @@ use std::ffi::{c_uint, c_void};
 use std::time::Duration;
 
 use thinair_rohc::{
-    CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, Instant, Refresh, RtpDetection,
+    Cid, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, Format, Instant,
+    ProfileId, Refresh, RtpDetection,
 };
 use thinair_wire::crc::fcs32;
 use thinair_wire::header::chain::HeaderChain;
@@ -56,12 +57,17 @@ pub struct Comp {
     octets_out: u64,
 }
 
-/// The last packet.
+/// The last packet. Not [`Compressed`] as a whole: its copy, which is wider than the fields, would wait for their last writes.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    done: Compressed,
-    octets_in: usize,
+    cid: Cid,
+    profile: ProfileId,
+    format: Format,
     is_first: bool,
+    header_in: u32,
+    header_out: u32,
+    octets_in: usize,
+    octets_out: usize,
 }
 
 impl Comp {
@@ -96,7 +102,7 @@ impl Comp {
     #[inline(always)]
     fn compress(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<usize, Status> {
         match self.run(now, input, output) {
-            Ok(done) => Ok(self.note(done, input.len())),
+            Ok(done) => Ok(self.note(&done, input.len())),
             Err(error) => self.failed(now, input, error),
         }
     }
@@ -128,15 +134,18 @@ impl Comp {
 
     /// Counts a packet, and returns its octets.
     #[inline(always)]
-    fn note(&mut self, done: Compressed, octets_in: usize) -> usize {
+    fn note(&mut self, done: &Compressed, octets_in: usize) -> usize {
         let is_first = done.format.is_initialization()
-            && self.last.is_none_or(|last| last.done.cid != done.cid || last.done.profile != done.profile);
-        self.last = Some(Last { done, octets_in, is_first });
+            && self.last.is_none_or(|last| last.cid != done.cid || last.profile != done.profile);
+        let Compressed { cid, profile, format, header_in, header_out, len: octets_out, .. } = *done;
+        let (header_in, header_out) = (header_in as u32, header_out as u32);
+        self.last =
+            Some(Last { cid, profile, format, is_first, header_in, header_out, octets_in, octets_out });
         self.packets += 1;
         self.octets_in += octets_in as u64;
-        self.octets_out += done.len as u64;
-        self.trace.packet(done.cid, done.profile, done.format, octets_in, done.len);
-        done.len
+        self.octets_out += octets_out as u64;
+        self.trace.packet(cid, profile, format, octets_in, octets_out);
+        octets_out
     }
 
     /// Compresses a packet to be cut into segments.
@@ -146,7 +155,7 @@ impl Comp {
         unit.resize(input.len() + GROWTH, 0);
         let result = self.run(now, input, &mut unit);
         let Ok(done) = result else { return Err(ERROR) };
-        let len = self.note(done, input.len());
+        let len = self.note(&done, input.len());
         unit.truncate(len);
         unit.extend_from_slice(&fcs32(&unit));
         self.sent = 0;
