@@ -47,6 +47,8 @@ pub struct Comp {
     /// Packets, and time, between two refreshes; the time counts with its feature alone.
     refresh: (usize, Duration),
     rtp: Option<(RtpCallback, *mut c_void)>,
+    /// The port of RTP that the engine has by the callback, once that was asked.
+    rtp_port: Option<Option<u16>>,
     mrru: usize,
     /// A packet that is cut into segments with its CRC, and the octets of it that are sent.
     unit: Vec<u8>,
@@ -120,16 +122,27 @@ impl Comp {
 
     #[inline(always)]
     fn run(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<Compressed, CompressError> {
-        let rtp = self.rtp;
+        let (rtp, before) = (self.rtp, self.rtp_port);
         let engine = self.engine();
         let mut chain = HeaderChain::empty();
         if chain.parse_in_place(input).is_err() {
             return engine.uncompressed(now, input, output);
         }
         if let Some((callback, private)) = rtp {
-            engine.set_rtp(asked(callback, private, &chain));
+            let port = asked(callback, private, &chain);
+            if before != Some(port) {
+                self.set_rtp_port(port);
+            }
         }
-        engine.compress_parsed(now, &chain, output)
+        self.engine().compress_parsed(now, &chain, output)
+    }
+
+    /// Has the engine take datagrams to a port for RTP, or none.
+    #[cold]
+    fn set_rtp_port(&mut self, port: Option<u16>) {
+        self.rtp_port = Some(port);
+        let rtp = port.and_then(|port| RtpDetection::of_ports(&[port]));
+        self.engine().set_rtp(rtp.unwrap_or(RtpDetection::NEVER));
     }
 
     /// Counts a packet, and returns its octets.
@@ -187,22 +200,15 @@ impl Comp {
     }
 }
 
-/// Asks a callback whether a packet is RTP.
-fn asked(callback: RtpCallback, private: *mut c_void, chain: &HeaderChain<'_>) -> RtpDetection {
-    let packet = chain.packet();
-    let (Some(ip), Some(udp)) = (chain.ips().last(), chain.udp()) else { return RtpDetection::NEVER };
-    let (ip, datagram) = (packet.get(ip.offset..), packet.get(chain.ip_end()..));
-    let (Some(ip), Some(datagram)) = (ip, datagram) else { return RtpDetection::NEVER };
-    let Some(payload) = datagram.get(UDP_HEADER..).filter(|payload| payload.len() >= RTP_HEADER) else {
-        return RtpDetection::NEVER;
-    };
+/// The port of a packet that a callback takes for RTP.
+fn asked(callback: RtpCallback, private: *mut c_void, chain: &HeaderChain<'_>) -> Option<u16> {
+    let (packet, ip, udp) = (chain.packet(), chain.ips().last()?, chain.udp()?);
+    let (ip, datagram) = (packet.get(ip.offset..)?, packet.get(chain.ip_end()..)?);
+    let payload = datagram.get(UDP_HEADER..).filter(|payload| payload.len() >= RTP_HEADER)?;
     let size = c_uint::try_from(payload.len()).unwrap_or(c_uint::MAX);
     // SAFETY: the caller has set a function of that type, and the pointers are to octets of the packet.
     let is_rtp = unsafe { callback(ip.as_ptr(), datagram.as_ptr(), payload.as_ptr(), size, private) };
-    match is_rtp {
-        true => RtpDetection::of_ports(&[udp.destination_port]).unwrap_or(RtpDetection::NEVER),
-        false => RtpDetection::NEVER,
-    }
+    is_rtp.then_some(udp.destination_port)
 }
 
 impl Side for Comp {

@@ -55,6 +55,7 @@ pub unsafe extern "C" fn rohc_comp_new2(
         features: 0,
         refresh: REFRESH,
         rtp: None,
+        rtp_port: None,
         mrru: 0,
         unit: Vec::new(),
         sent: 0,
@@ -275,7 +276,7 @@ functions! { Comp:
 
     /// `rohc_comp_set_rtp_detection_cb`.
     rohc_comp_set_rtp_detection_cb(comp, callback: Option<RtpCallback>, private: *mut c_void) {
-        comp.rtp = callback.map(|callback| (callback, private));
+        (comp.rtp, comp.rtp_port) = (callback.map(|callback| (callback, private)), None);
         if let Some(engine) = &mut comp.engine {
             engine.set_rtp(comp.config.rtp);
         }
