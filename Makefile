@@ -190,8 +190,8 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	cargo bench --locked -p thinair-simulation --bench chains
 	$(call heading,TCP beside that of the kernel; a transport stream; segment sizes: in real time$(comma) as root)
 	if [ "$$(id -u)" -eq 0 ]; then
-		cargo run --release --locked --quiet -p thinair-simulation --example kernel_tcp
-		cargo run --release --locked --quiet -p thinair-simulation --example stream_in_real_time
+		cargo run --profile optimized --locked --quiet -p thinair-simulation --example kernel_tcp
+		cargo run --profile optimized --locked --quiet -p thinair-simulation --example stream_in_real_time
 		cargo test --locked --quiet -p thinair-tests --test segment_sizes -- --ignored --nocapture
 	else
 		echo "Nothing is measured in real time: that needs root"

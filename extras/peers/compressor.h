@@ -32,7 +32,7 @@ static inline struct rohc_comp *compressor(rohc_cid_type_t cids, unsigned max_ci
     if (comp == NULL ||
         !(is_v2 ? rohc_comp_enable_profiles(comp, PEER_PROFILES_V2) : rohc_comp_enable_profiles(comp, PEER_PROFILES)) ||
         !rohc_comp_set_rtp_detection_cb(comp, is_rtp, NULL))
-        fail("rohc-lib gives no compressor");
+        fail("the library gives no compressor");
     return comp;
 }
 

@@ -1,6 +1,7 @@
-/* Times of rohc-lib for THINAIR_PEER_TIMES: `times CASE` prints `CASE COMPRESS DECOMPRESS`, nanoseconds a packet.
+/* Times of a library with the interface of rohc-lib, that of thinair or rohc-lib itself, whichever it is linked with:
+ * `times CASE` prints `CASE COMPRESS DECOMPRESS VERSION`, nanoseconds a packet and the version of the library.
  *
- * Cases and packets are described in the head of crates/rohc/benches/throughput.rs. Medians of batches, in processor
+ * Cases and packets are described in the head of crates/rohc/benches/beside.rs. Medians of batches, in processor
  * time; U-mode, large CIDs, room for 16,384 contexts, refreshes so rare that none falls into a batch that matters. */
 #define _POSIX_C_SOURCE 199309L
 #include <time.h>
@@ -51,6 +52,30 @@ static const uint8_t RTP_IPV4[] = "\x45\0\0\x3c\0\0\0\0\x40\x11\0\0\x0a\0\0\x01\
                                   "\x13\x8c\x13\x8c\0\x28\x12\x34\x80\x12\0\0\0\0\0\0\x12\x34\x56\x78";
 static const uint8_t ESP_IPV4[] = "\x45\0\0\x2c\0\0\0\0\x40\x32\0\0\x0a\0\0\x01\x0a\x63\0\x02\0\0\x12\x34";
 
+static const uint8_t TCP_IPV4[] = "\x45\0\0\0\0\0\0\0\x40\x06\0\0\x0a\0\0\x01\x0a\x63\0\x02"
+                                  "\x0f\xa0\0\x50\0\0\0\0\0\0\0\0\x80\x10\x20\0\0\0\0\0\x01\x01\x08\x0a\0\0\0\0\0\0\0\0";
+
+/* A segment with timestamps over IPv4: 20 octets, or an acknowledgment of two of 1,448. */
+static void segment(uint32_t count, int is_ack, octets_t *to)
+{
+    uint8_t *tcp = to->octets + 20;
+    uint32_t sum;
+    to->len = sizeof TCP_IPV4 - 1 + (is_ack ? 0 : 20);
+    memset(to->octets, 7, to->len);
+    memcpy(to->octets, TCP_IPV4, sizeof TCP_IPV4 - 1);
+    put16(to->octets + 2, (unsigned)to->len);
+    put32(tcp + (is_ack ? 8 : 4), count * (is_ack ? 2896 : 20));
+    put32(tcp + 24, count * 2);
+    put32(tcp + 28, count * 2);
+    finish_ipv4(to->octets, count);
+    /* Of the pseudo-header the addresses stand in front of the segment. */
+    sum = 6 + (uint32_t)to->len - 20;
+    for (size_t i = 12; i < to->len; i += 2)
+        sum += (uint32_t)to->octets[i] << 8 | to->octets[i + 1];
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    put16(tcp + 16, ~(sum + (sum >> 16)) & 0xFFFF);
+}
+
 /* The case of ROHCv2. */
 static const char V2[] = "udp-v2-ipv4";
 
@@ -72,6 +97,8 @@ static void packet(const char *name, uint32_t count, octets_t *to)
         memcpy(to->octets, ESP_IPV4, sizeof ESP_IPV4 - 1);
         put32(to->octets + 24, count + 1);
         finish_ipv4(to->octets, count);
+    } else if (strcmp(name, "tcp-ipv4") == 0 || strcmp(name, "tcp-acks-ipv4") == 0) {
+        segment(count, strcmp(name, "tcp-ipv4") != 0, to);
     } else {
         uint32_t host = 0, id = count;
         if (strcmp(name, "udp-ipv4-16384") == 0) {
@@ -112,7 +139,6 @@ static double median(double *values)
 
 int main(int argc, char **argv)
 {
-    check_library();
     static double compress[BATCHES], decompress[BATCHES];
     static uint8_t out[ROOM], received[ROOM], sent[ROOM];
     if (argc != 2)
@@ -123,7 +149,7 @@ int main(int argc, char **argv)
     if (decomp == NULL ||
         !(is_v2 ? rohc_decomp_enable_profiles(decomp, PEER_PROFILES_V2) : rohc_decomp_enable_profiles(decomp, PEER_PROFILES)) ||
         !rohc_comp_set_periodic_refreshes(comp, 1000000000, 999999999))
-        fail("rohc-lib gives no compressor or decompressor");
+        fail("the library gives no compressor or decompressor");
     /* Each context is set up, and every one is in use, before the first batch that counts. */
     unsigned warm = 16 * CONTEXTS / BATCH;
     uint32_t count = 0;
@@ -151,7 +177,7 @@ int main(int argc, char **argv)
             decompress[batch - warm] = (end - between) / BATCH;
         }
     }
-    printf("%s %.1f %.1f\n", argv[1], median(compress), median(decompress));
+    printf("%s %.1f %.1f %s\n", argv[1], median(compress), median(decompress), rohc_version());
     rohc_comp_free(comp);
     rohc_decomp_free(decomp);
     return 0;

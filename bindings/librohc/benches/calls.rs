@@ -33,8 +33,11 @@ const ROOM: usize = 512;
 const REFRESH: u32 = 1_700;
 const RTP_PORT: u16 = 40_000;
 
-/// Percent that a packet may take more than in Rust: through the native library, in batches of it, and through librohc.
-const BARS: [f64; 3] = [10.0, 5.0, 25.0];
+/// Percent that a packet may take more than in Rust: through the native library, and in batches of it.
+const BARS: [f64; 2] = [10.0, 5.0];
+
+/// Instructions that it may take more through librohc, where it has two buffers, a callback and counters.
+const LIBROHC_BAR: u64 = 200;
 
 const FLOWS: [&str; 3] = ["UDP/IPv4", "RTP/UDP/IPv4", "TCP/IPv4"];
 const WAYS: [&str; 5] = ["rust", "native", "rust-batch", "native-batch", "librohc"];
@@ -66,7 +69,13 @@ fn table() -> ExitCode {
         let [rust, native, rust_batch, native_batch, librohc] = counts;
         let cells = counts.map(|[compress, decompress]| format!("{compress} / {decompress}"));
         println!("| {flow} | {} |", cells.join(" | "));
-        let pairs = [(rust, native), (rust_batch, native_batch), (rust, librohc)];
+        for (before, behind) in rust.into_iter().zip(librohc) {
+            if behind > before + LIBROHC_BAR {
+                eprintln!("{flow}: {before} -> {behind}, and at most {LIBROHC_BAR} more may be");
+                is_above = true;
+            }
+        }
+        let pairs = [(rust, native), (rust_batch, native_batch)];
         for ((before, behind), bar) in pairs.into_iter().zip(BARS) {
             for (before, behind) in before.into_iter().zip(behind) {
                 let more = 100.0 * (behind as f64 / before as f64 - 1.0);

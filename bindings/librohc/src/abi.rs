@@ -54,6 +54,7 @@ impl Buf {
     /// # Safety
     ///
     /// `data` is null or has `max_len` octets.
+    #[inline(always)]
     pub(crate) unsafe fn octets<'a>(&self) -> Option<&'a [u8]> {
         if self.is_malformed() {
             return None;
@@ -67,6 +68,7 @@ impl Buf {
     /// # Safety
     ///
     /// `data` is null or has `max_len` octets, and nobody else uses those behind the octets.
+    #[inline(always)]
     pub(crate) unsafe fn room<'a>(&self) -> Option<&'a mut [u8]> {
         if self.is_malformed() {
             return None;
@@ -82,6 +84,7 @@ impl Buf {
         ahead < other.max_len || ahead.wrapping_neg() < self.max_len
     }
 
+    #[inline(always)]
     fn is_malformed(&self) -> bool {
         self.data.is_null()
             || self.max_len == 0

@@ -6,7 +6,8 @@ use std::ffi::{c_uint, c_void};
 use std::time::Duration;
 
 use thinair_rohc::{
-    CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, Instant, Refresh, RtpDetection,
+    Cid, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, Format, Instant,
+    ProfileId, Refresh, RtpDetection,
 };
 use thinair_wire::crc::fcs32;
 use thinair_wire::header::chain::HeaderChain;
@@ -46,6 +47,8 @@ pub struct Comp {
     /// Packets, and time, between two refreshes; the time counts with its feature alone.
     refresh: (usize, Duration),
     rtp: Option<(RtpCallback, *mut c_void)>,
+    /// The port of RTP that the engine has by the callback, once that was asked.
+    rtp_port: Option<Option<u16>>,
     mrru: usize,
     /// A packet that is cut into segments with its CRC, and the octets of it that are sent.
     unit: Vec<u8>,
@@ -56,12 +59,17 @@ pub struct Comp {
     octets_out: u64,
 }
 
-/// The last packet.
+/// The last packet. Not [`Compressed`] as a whole: its copy, which is wider than the fields, would wait for their last writes.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    done: Compressed,
-    octets_in: usize,
+    cid: Cid,
+    profile: ProfileId,
+    format: Format,
     is_first: bool,
+    header_in: u32,
+    header_out: u32,
+    octets_in: usize,
+    octets_out: usize,
 }
 
 impl Comp {
@@ -97,7 +105,7 @@ impl Comp {
     #[inline(always)]
     fn compress(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<usize, Status> {
         match self.run(now, input, output) {
-            Ok(done) => Ok(self.note(done, input.len())),
+            Ok(done) => Ok(self.note(&done, input.len())),
             Err(error) => self.failed(now, input, error),
         }
     }
@@ -115,29 +123,43 @@ impl Comp {
 
     #[inline(always)]
     fn run(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<Compressed, CompressError> {
-        let rtp = self.rtp;
+        let (rtp, before) = (self.rtp, self.rtp_port);
         let engine = self.engine();
         let mut chain = HeaderChain::empty();
         if chain.parse_in_place(input).is_err() {
             return engine.uncompressed(now, input, output);
         }
         if let Some((callback, private)) = rtp {
-            engine.set_rtp(asked(callback, private, &chain));
+            let port = asked(callback, private, &chain);
+            if before != Some(port) {
+                self.set_rtp_port(port);
+            }
         }
-        engine.compress_parsed(now, &chain, output)
+        self.engine().compress_parsed(now, &chain, output)
+    }
+
+    /// Has the engine take datagrams to a port for RTP, or none.
+    #[cold]
+    fn set_rtp_port(&mut self, port: Option<u16>) {
+        self.rtp_port = Some(port);
+        let rtp = port.and_then(|port| RtpDetection::of_ports(&[port]));
+        self.engine().set_rtp(rtp.unwrap_or(RtpDetection::NEVER));
     }
 
     /// Counts a packet, and returns its octets.
     #[inline(always)]
-    fn note(&mut self, done: Compressed, octets_in: usize) -> usize {
+    fn note(&mut self, done: &Compressed, octets_in: usize) -> usize {
         let is_first = done.format.is_initialization()
-            && self.last.is_none_or(|last| last.done.cid != done.cid || last.done.profile != done.profile);
-        self.last = Some(Last { done, octets_in, is_first });
+            && self.last.is_none_or(|last| last.cid != done.cid || last.profile != done.profile);
+        let Compressed { cid, profile, format, header_in, header_out, len: octets_out, .. } = *done;
+        let (header_in, header_out) = (header_in as u32, header_out as u32);
+        self.last =
+            Some(Last { cid, profile, format, is_first, header_in, header_out, octets_in, octets_out });
         self.packets += 1;
         self.octets_in += octets_in as u64;
-        self.octets_out += done.len as u64;
-        self.trace.packet(done.cid, done.profile, done.format, octets_in, done.len);
-        done.len
+        self.octets_out += octets_out as u64;
+        self.trace.packet(cid, profile, format, octets_in, octets_out);
+        octets_out
     }
 
     /// Compresses a packet to be cut into segments.
@@ -147,7 +169,7 @@ impl Comp {
         unit.resize(input.len() + GROWTH, 0);
         let result = self.run(now, input, &mut unit);
         let Ok(done) = result else { return Err(ERROR) };
-        let len = self.note(done, input.len());
+        let len = self.note(&done, input.len());
         unit.truncate(len);
         unit.extend_from_slice(&fcs32(&unit));
         self.sent = 0;
@@ -179,22 +201,15 @@ impl Comp {
     }
 }
 
-/// Asks a callback whether a packet is RTP.
-fn asked(callback: RtpCallback, private: *mut c_void, chain: &HeaderChain<'_>) -> RtpDetection {
-    let packet = chain.packet();
-    let (Some(ip), Some(udp)) = (chain.ips().last(), chain.udp()) else { return RtpDetection::NEVER };
-    let (ip, datagram) = (packet.get(ip.offset..), packet.get(chain.ip_end()..));
-    let (Some(ip), Some(datagram)) = (ip, datagram) else { return RtpDetection::NEVER };
-    let Some(payload) = datagram.get(UDP_HEADER..).filter(|payload| payload.len() >= RTP_HEADER) else {
-        return RtpDetection::NEVER;
-    };
+/// The port of a packet that a callback takes for RTP.
+fn asked(callback: RtpCallback, private: *mut c_void, chain: &HeaderChain<'_>) -> Option<u16> {
+    let (packet, ip, udp) = (chain.packet(), chain.ips().last()?, chain.udp()?);
+    let (ip, datagram) = (packet.get(ip.offset..)?, packet.get(chain.ip_end()..)?);
+    let payload = datagram.get(UDP_HEADER..).filter(|payload| payload.len() >= RTP_HEADER)?;
     let size = c_uint::try_from(payload.len()).unwrap_or(c_uint::MAX);
     // SAFETY: the caller has set a function of that type, and the pointers are to octets of the packet.
     let is_rtp = unsafe { callback(ip.as_ptr(), datagram.as_ptr(), payload.as_ptr(), size, private) };
-    match is_rtp {
-        true => RtpDetection::of_ports(&[udp.destination_port]).unwrap_or(RtpDetection::NEVER),
-        false => RtpDetection::NEVER,
-    }
+    is_rtp.then_some(udp.destination_port)
 }
 
 impl Side for Comp {

@@ -5,8 +5,8 @@
 
 use thinair_rohc::feedback::{AckType, Feedback, MAX_ELEMENT};
 use thinair_rohc::{
-    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format, Instant,
-    Mode,
+    Cid, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format,
+    Instant, Mode, ProfileId,
 };
 
 use crate::abi::{BAD_CRC, Buf, ERROR, MALFORMED, NO_CONTEXT, OUTPUT_TOO_SMALL, Status};
@@ -53,11 +53,16 @@ struct Record {
     seen: (u32, u64),
 }
 
-/// The last packet.
+/// The last packet, as [`Last`](crate::comp) of a compressor.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    done: Decompressed,
+    cid: Cid,
+    profile: ProfileId,
+    format: Format,
+    header_in: u32,
+    header_out: u32,
     octets_in: usize,
+    octets_out: usize,
 }
 
 impl Decomp {
@@ -81,7 +86,7 @@ impl Decomp {
         }
         let Some(engine) = &mut self.engine else { return Err(ERROR) };
         match engine.decompress(now, input, output) {
-            Ok(done) => Ok((done.len, self.note(done, input.len()))),
+            Ok(done) => Ok((done.len, self.note(&done, input.len()))),
             Err(error) => self.failed(error),
         }
     }
@@ -99,33 +104,34 @@ impl Decomp {
     /// Counts a packet. Returns whether it has to be acknowledged though the decompressor is in U-mode: RFC 3095, section 5.3.1.3,
     /// allows that, and callers count on it.
     #[inline(always)]
-    fn note(&mut self, done: Decompressed, octets_in: usize) -> bool {
-        let Some(record) = self.records.get_mut(done.cid.index()) else { return false };
-        let profile = done.profile.number();
-        let is_first = record.packets == 0 || record.profile != profile;
+    fn note(&mut self, done: &Decompressed, octets_in: usize) -> bool {
+        let Decompressed { cid, profile, format, header_in, header_out, len: octets_out } = *done;
+        let Some(record) = self.records.get_mut(cid.index()) else { return false };
+        let is_first = record.packets == 0 || record.profile != profile.number();
         record.packets += 1;
         record.octets_in += octets_in as u64;
-        record.octets_out += done.len as u64;
+        record.octets_out += octets_out as u64;
         if is_first {
-            (record.profile, record.seen) = (profile, (0, 0));
+            (record.profile, record.seen) = (profile.number(), (0, 0));
         }
         record.unacknowledged = record.unacknowledged.saturating_add(1);
         let is_due = self.config.mode == Mode::Unidirectional
             && (is_first
                 || usize::from(record.unacknowledged) >= self.interval
-                || record.unacknowledged >= IR_AGAIN && done.format == Format::Ir);
+                || record.unacknowledged >= IR_AGAIN && format == Format::Ir);
         if is_due {
             record.unacknowledged = 0;
         }
-        self.last = Some(Last { done, octets_in });
-        self.trace.packet(done.cid, done.profile, done.format, octets_in, done.len);
+        let (header_in, header_out) = (header_in as u32, header_out as u32);
+        self.last = Some(Last { cid, profile, format, header_in, header_out, octets_in, octets_out });
+        self.trace.packet(cid, profile, format, octets_in, octets_out);
         is_due
     }
 
     /// Packets by which the SN is ahead of the packet before: 1 if none is missing, negative if this one comes late. Packets that
     /// the caller did not look at count as received.
-    fn ahead(&mut self, done: Decompressed, sn: Option<u32>) -> i64 {
-        let Some(record) = self.records.get_mut(done.cid.index()) else { return 1 };
+    fn ahead(&mut self, cid: Cid, sn: Option<u32>) -> i64 {
+        let Some(record) = self.records.get_mut(cid.index()) else { return 1 };
         let (Some(sn), (before, packets)) = (sn, record.seen) else { return 1 };
         let received = record.packets.wrapping_sub(packets) as i64;
         let moved = i64::from(sn.wrapping_sub(before) as i16);
@@ -139,6 +145,7 @@ impl Decomp {
     /// # Safety
     ///
     /// The buffer is as long as its fields promise.
+    #[cold]
     unsafe fn send_feedback(&mut self, is_due: bool, feedback: &mut Buf) {
         let Some(engine) = &mut self.engine else { return };
         let mut put = |element: &[u8]| {
@@ -153,9 +160,9 @@ impl Decomp {
         while let Some(len) = engine.poll_feedback(&mut element) {
             put(&element[..len]);
         }
-        let Some(Last { done, .. }) = self.last.filter(|_| is_due) else { return };
-        let sn = engine.context(done.cid).and_then(|state| state.sn).unwrap_or(0) & 0xFF;
-        let ack = Feedback { sn, sn_bits: 8, ..Feedback::new(done.cid, AckType::Ack) };
+        let Some(Last { cid, .. }) = self.last.filter(|_| is_due) else { return };
+        let sn = engine.context(cid).and_then(|state| state.sn).unwrap_or(0) & 0xFF;
+        let ack = Feedback { sn, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
         if let Some(len) = ack.write(self.config.channel.cids(), &mut element) {
             put(&element[..len]);
         }

@@ -1,6 +1,6 @@
 //! Behavior of each congestion control when a path is silent for some time, as a table.
 //!
-//! `cargo run --release -p thinair-coap --example pauses` sends requests in virtual time over a path whose round trip is
+//! `cargo run --profile optimized -p thinair-coap --example pauses` sends requests in virtual time over a path whose round trip is
 //! known, and loses every datagram for the length of a pause. It prints the longest time from the end of the pause to the
 //! first datagram behind it, over four kinds of exchange and several beginnings of the pause.
 

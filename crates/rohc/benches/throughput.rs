@@ -14,20 +14,7 @@
 //! and prints at the end the ratio of the times for 16,384 flows and for one flow. Times depend on the machine and its
 //! load; the ratio is measured by turns, batch by batch, and does not. Its limit, for flows that take turns, is 2.5.
 //!
-//! If `THINAIR_PEER_TIMES` names a program that measures another implementation, it runs by turns with ours. Called as
-//! `PROGRAM CASE`, it prints `CASE COMPRESS DECOMPRESS`: nanoseconds of processor time per packet, medians of many
-//! batches, in U-mode without refreshes, with large CIDs and room for 16,384 contexts. The packets of a case are those
-//! that `Traffic::packet` makes, in that order:
-//!
-//! | case | packets |
-//! |---|---|
-//! | `udp-ipv4` | a 9-octet GET over UDP and IPv4; the IP-ID counts from 0 (`get::over_ipv4`) |
-//! | `udp-ipv6` | the same over IPv6 (`get::IPV6`) |
-//! | `rtp-ipv4` | voice (`flows::rtp`) |
-//! | `esp-ipv4` | a VPN (`flows::esp`) |
-//! | `udp-v2-ipv4` | that of `udp-ipv4`, with ROHCv2 |
-//! | `udp-ipv4-16384` | the GET of 16,384 hosts that take turns |
-//! | `new-flow-16384` | the GET of a host never seen before, while every context is in use |
+//! What part of the time of rohc-lib that is, `beside` measures.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant as Clock};
@@ -35,12 +22,11 @@ use std::time::{Duration, Instant as Clock};
 use criterion::Criterion;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Instant, ProfileId, ProfileSet, Refresh,
+    DecompressorMemory, Format, Instant, ProfileSet, Refresh,
 };
 
 mod flows;
 mod get;
-mod peer;
 
 /// Number of contexts of the channel: the largest with large CIDs.
 const CONTEXTS: u32 = 16_384;
@@ -81,7 +67,6 @@ fn main() {
         ratio::<TimedReceiver>("decompress", order, traffic);
     }
     println!("The bar for flows in turn is {BAR}.");
-    peer::compare();
 }
 
 fn measure<S: TimedSide>(criterion: &mut Criterion, name: &str) {
@@ -258,14 +243,6 @@ impl TimedSide for TimedSender {
 }
 
 impl TimedSender {
-    /// Returns the profile of the next packet.
-    fn profile(&mut self) -> ProfileId {
-        let packet = self.traffic.packet(self.count);
-        self.count += 1;
-        let done = self.compressor.compress(Instant::ZERO, packet.octets(), &mut [0; ROOM]);
-        done.expect("there is room").profile
-    }
-
     /// Compresses the next packets and passes each to `give`.
     fn send(&mut self, packets: usize, mut give: impl FnMut(&[u8])) {
         let mut out = [0; ROOM];

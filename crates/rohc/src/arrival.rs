@@ -61,6 +61,12 @@ impl Moment {
         Self { ignores_pauses, ..Self::default() }
     }
 
+    /// This arrival, at a time that it may have been given just before: whoever copies it does not wait for that.
+    #[inline]
+    pub(crate) fn at(self, now: Instant) -> Self {
+        Self { now, ..self }
+    }
+
     /// This arrival with its pause, if pauses are ignored.
     pub(crate) fn with_pauses(self) -> Option<Self> {
         self.ignores_pauses.then_some(Self { ignores_pauses: false, is_again: true, ..self })
@@ -86,10 +92,17 @@ impl Moment {
     }
 
     /// Records the next arrival.
+    #[inline]
     pub(crate) fn advance(&mut self, arrival: Arrival) {
-        let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
         self.now = arrival.now;
-        self.lost = self.lost.wrapping_add(if self.counts || arrival.lost.is_some() { lost } else { 0 });
+        if self.counts || arrival.lost.is_some() {
+            self.count(arrival);
+        }
+    }
+
+    fn count(&mut self, arrival: Arrival) {
+        let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
+        self.lost = self.lost.wrapping_add(lost);
         self.counts = arrival.lost.is_some();
     }
 }

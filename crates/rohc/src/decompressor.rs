@@ -7,6 +7,7 @@ mod react;
 use core::time::Duration;
 
 pub use thinair_wire::coder::Traced;
+use thinair_wire::time::Instant;
 
 use crate::arrival::{Arrival, Moment};
 use crate::channel::{Channel, ProfileSet};
@@ -343,17 +344,18 @@ impl<'m> Decompressor<'m> {
         let now = self.clock.advance(arrival.now, self.moment.now);
         self.moment.advance(Arrival { now, ..arrival });
         if packet.first().is_none_or(|first| *first >= packet::PADDING) {
-            return self.unframed(packet, out, linked);
+            return self.unframed(now, packet, out, linked);
         }
         // Most packets: neither padding, Add-CID, feedback, IR nor segment.
         self.reassembler.abort();
-        self.header(packet, out, linked)
+        self.header(now, packet, out, linked)
     }
 
     /// Decompresses a packet that may begin with padding or feedback, or be a segment.
     #[inline(never)]
     fn unframed(
         &mut self,
+        now: Instant,
         packet: &[u8],
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -362,14 +364,20 @@ impl<'m> Decompressor<'m> {
             PacketBody::Empty => Err(DecompressError::NothingYet),
             PacketBody::Header(whole) => {
                 self.reassembler.abort();
-                self.header(whole, out, linked)
+                self.header(now, whole, out, linked)
             }
             PacketBody::Segment { last, octets } => match self.reassembler.add(last, octets) {
                 None => Err(DecompressError::NothingYet),
                 Some(Err(error)) => Err(DecompressError::Segment(error)),
-                Some(Ok(len)) => self.reconstructed(len, out, linked),
+                Some(Ok(len)) => self.reconstructed(now, len, out, linked),
             },
         }
+    }
+
+    /// True if [`poll_feedback`](Self::poll_feedback) has an element.
+    #[inline]
+    pub fn has_feedback(&self) -> bool {
+        self.pending[0].is_some()
     }
 
     /// Writes the next feedback element to the start of `out` and returns its length; `None` if there is none.
@@ -430,6 +438,7 @@ impl<'m> Decompressor<'m> {
     /// Decompresses a reconstructed unit, which must have neither padding, feedback nor segments. RFC 5795, section 5.2.5.2.
     fn reconstructed(
         &mut self,
+        now: Instant,
         len: usize,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -441,7 +450,7 @@ impl<'m> Decompressor<'m> {
             Ok(packet::Parts { feedback, body: PacketBody::Header(header) })
                 if feedback.octets().is_empty() && header.len() == whole.len() =>
             {
-                self.header(header, out, linked)
+                self.header(now, header, out, linked)
             }
             _ => Err(DecompressError::Segment(SegmentError::Crc)),
         };
@@ -449,8 +458,10 @@ impl<'m> Decompressor<'m> {
         result
     }
 
+    /// Decompresses a packet that has arrived `now`, which is in [`Moment`], too, but was written there just before.
     fn header(
         &mut self,
+        now: Instant,
         whole: &[u8],
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -460,7 +471,7 @@ impl<'m> Decompressor<'m> {
         if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
             return Err(DecompressError::Cid);
         }
-        match self.dispatch(&header, out, linked) {
+        match self.dispatch(now, &header, out, linked) {
             Ok((done, is_due)) => {
                 if is_due {
                     self.send_feedback(cid, AckType::Ack, Ok(done.format));
@@ -485,13 +496,14 @@ impl<'m> Decompressor<'m> {
     #[inline]
     fn dispatch(
         &mut self,
+        now: Instant,
         header: &PacketHeader<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<(Decompressed, bool), Problem> {
         let cid = header.cid;
         self.moment.note_flow(cid.index() as u16);
-        let at = self.moment;
+        let at = self.moment.at(now);
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
         let has_failed = slot.has_failed;
         let packet = IncomingPacket { at, header, has_failed, linked };

@@ -197,7 +197,9 @@ fn off(time: u32, smoothed: u32) -> Option<u8> {
 #[inline]
 fn smooth(smoothed: u32, time: u32, packets: u32) -> u32 {
     let most = smoothed.saturating_mul(4);
-    smoothed - smoothed / packets + time.min(most) / packets
+    // A shift, in a flow that is not new.
+    let part = |of: u32| if packets == SMOOTHED { of / SMOOTHED } else { of / packets };
+    smoothed - part(smoothed) + part(time.min(most))
 }
 
 /// Returns the longest time, decayed by a number of packets: to half of it after 256.

@@ -4,7 +4,7 @@
 //! 1,000 that arrive and are not delivered, and the longest outage in packets. In full, with other seeds:
 //!
 //! ```text
-//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test impaired_matrix -- --nocapture
+//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --profile optimized -p thinair-rohc --test impaired_matrix -- --nocapture
 //! ```
 
 #![allow(clippy::unwrap_used)]

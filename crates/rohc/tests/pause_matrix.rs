@@ -6,7 +6,7 @@
 //! `journey.rs` allows, and octets of headers a packet. In full, with other seeds:
 //!
 //! ```text
-//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test pause_matrix -- --nocapture
+//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --profile optimized -p thinair-rohc --test pause_matrix -- --nocapture
 //! ```
 //!
 //! Octets are held against those on record, in `pause_matrix/`; `THINAIR_BLESS=1` writes them anew.

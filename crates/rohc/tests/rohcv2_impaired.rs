@@ -5,7 +5,7 @@
 //! packets of 1,000 that arrive and are not delivered, and the longest outage in packets. In full, with other seeds:
 //!
 //! ```text
-//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test rohcv2_impaired -- --nocapture
+//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --profile optimized -p thinair-rohc --test rohcv2_impaired -- --nocapture
 //! ```
 
 #![cfg(feature = "v2")]

@@ -5,7 +5,7 @@
 //! number of packets not delivered after a gap, and the longest outage in packets. In full, with other seeds:
 //!
 //! ```text
-//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test silence -- --nocapture
+//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --profile optimized -p thinair-rohc --test silence -- --nocapture
 //! ```
 
 #![allow(clippy::unwrap_used)]

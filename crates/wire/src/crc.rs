@@ -12,6 +12,22 @@ const FCS32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 /// compare the results with that crate.
 const TABLES: [[u8; 256]; 3] = [table(0x06), table(0x79), table(0xE0)];
 
+/// Tables of CRC-3 for an octet with so many octets behind it: those of one update need not wait for each other. Only where words are
+/// wide is there memory for them.
+const CRC3: [[u8; 256]; 7] = {
+    let mut tables = [TABLES[0]; 7];
+    let mut at = 1;
+    while at < 7 {
+        let mut octet = 0;
+        while octet < 256 {
+            tables[at][octet] = TABLES[0][tables[at - 1][octet] as usize];
+            octet += 1;
+        }
+        at += 1;
+    }
+    tables
+};
+
 /// Returns the state after each octet, for a reflected polynomial.
 const fn table(polynomial: u8) -> [u8; 256] {
     let mut table = [0; 256];
@@ -71,6 +87,18 @@ impl Check {
     /// Returns the state after `octets`, from `state`.
     #[inline]
     pub fn update(self, state: u8, octets: &[u8]) -> u8 {
+        if self == Self::Crc3
+            && cfg!(target_pointer_width = "64")
+            && let [first, behind @ ..] = octets
+            && let Some(tables) = CRC3.get(..=behind.len())
+            && let [tables @ .., last] = tables
+        {
+            let first = last[usize::from(state ^ first)];
+            return behind
+                .iter()
+                .zip(tables.iter().rev())
+                .fold(first, |crc, (octet, table)| crc ^ table[usize::from(*octet)]);
+        }
         // Tables are in the order of the variants.
         let table = &TABLES[self as usize];
         octets.iter().fold(state, |state, octet| table[usize::from(state ^ octet)])

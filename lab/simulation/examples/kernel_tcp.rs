@@ -2,7 +2,7 @@
 //! Nagle's algorithm, and downloads with losses. Needs root and TUN. Fails if a mean of ours is further from the kernel's than
 //! [`BANDS`](compare::BANDS) allows.
 //!
-//! `cargo run --release -p thinair-simulation --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
+//! `cargo run --profile optimized -p thinair-simulation --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
 
 #[cfg(target_os = "linux")]
 #[path = "kernel_tcp/compare.rs"]

@@ -1,7 +1,7 @@
 //! A transport stream of 3.507 Mbit/s between two kernels: payload that iperf3 receives, plain and compressed, and the
 //! theoretical maximum with exact packing. Needs root, TUN and iperf3. Fails if a share of the maximum is not within 0.97 to 1.02.
 //!
-//! `cargo run --release -p thinair-simulation --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
+//! `cargo run --profile optimized -p thinair-simulation --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

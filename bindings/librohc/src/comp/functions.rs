@@ -8,7 +8,7 @@ use std::time::Duration;
 use thinair_rohc::packet::{self, PADDING};
 use thinair_rohc::{CompressorConfig, ReorderRatio, RtpDetection};
 
-use super::{Comp, Last, TIME_BASED_REFRESHES};
+use super::{Comp, TIME_BASED_REFRESHES};
 use crate::abi::{
     Buf, CompGeneral, CompLastPacket, ERROR, OK, RandomCallback, RtpCallback, Status, TraceCallback, answer,
     give, variadic,
@@ -51,10 +51,11 @@ pub unsafe extern "C" fn rohc_comp_new2(
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(0),
-        clock: Clock::default(),
+        clock: Clock::new(),
         features: 0,
         refresh: REFRESH,
         rtp: None,
+        rtp_port: None,
         mrru: 0,
         unit: Vec::new(),
         sent: 0,
@@ -275,7 +276,7 @@ functions! { Comp:
 
     /// `rohc_comp_set_rtp_detection_cb`.
     rohc_comp_set_rtp_detection_cb(comp, callback: Option<RtpCallback>, private: *mut c_void) {
-        comp.rtp = callback.map(|callback| (callback, private));
+        (comp.rtp, comp.rtp_port) = (callback.map(|callback| (callback, private)), None);
         if let Some(engine) = &mut comp.engine {
             engine.set_rtp(comp.config.rtp);
         }
@@ -311,12 +312,12 @@ functions! { Comp:
 
     /// `rohc_comp_get_last_packet_info2`.
     rohc_comp_get_last_packet_info2(comp, info: *mut CompLastPacket) {
-        let Some(Last { done, octets_in, is_first }) = comp.last else { return false };
-        let state = comp.engine.as_ref().and_then(|engine| engine.context(done.cid));
+        let Some(last) = comp.last else { return false };
+        let state = comp.engine.as_ref().and_then(|engine| engine.context(last.cid));
         let value = CompLastPacket {
             version: [0; 2],
-            context_id: done.cid.value().into(),
-            is_context_init: is_first,
+            context_id: last.cid.value().into(),
+            is_context_init: last.is_first,
             context_mode: state.map_or(0, |state| state.mode.bits()).into(),
             context_state: match state.map(|state| state.state) {
                 Some("IR") => 1,
@@ -325,12 +326,12 @@ functions! { Comp:
                 None => 0,
             },
             context_used: state.is_some(),
-            profile_id: done.profile.number().into(),
-            packet_type: packet_type(done.profile, done.format),
-            total_last_uncomp_size: octets_in as u64,
-            header_last_uncomp_size: done.header_in as u64,
-            total_last_comp_size: done.len as u64,
-            header_last_comp_size: done.header_out as u64,
+            profile_id: last.profile.number().into(),
+            packet_type: packet_type(last.profile, last.format),
+            total_last_uncomp_size: last.octets_in as u64,
+            header_last_uncomp_size: last.header_in.into(),
+            total_last_comp_size: last.octets_out as u64,
+            header_last_comp_size: last.header_out.into(),
         };
         // SAFETY: as the caller promises.
         unsafe { answer(info, value, &[58]) }

@@ -5,9 +5,9 @@
 use std::ffi::{c_uint, c_void};
 
 use thinair_rohc::packet::{self, Parts};
-use thinair_rohc::{DecompressorConfig, Interop, Mode, Threshold};
+use thinair_rohc::{Decompressor, DecompressorConfig, Interop, Mode, Threshold};
 
-use super::{Decomp, Last};
+use super::Decomp;
 use crate::abi::{
     Buf, DecompContext, DecompGeneral, DecompLastPacket, ERROR, OK, OUTPUT_TOO_SMALL, Status, TraceCallback,
     answer, give, variadic,
@@ -43,7 +43,7 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(1),
-        clock: Clock::default(),
+        clock: Clock::new(),
         prtt: 50,
         rates: RATES,
         interval: RATES[1] / RATES[0],
@@ -117,7 +117,9 @@ pub unsafe extern "C" fn rohc_decompress3(
         }
         Err(status) => (status, false),
     };
-    if let Some(send) = send {
+    if let Some(send) = send
+        && (is_due || decomp.engine.as_ref().is_some_and(Decompressor::has_feedback))
+    {
         // SAFETY: as the caller promises; the room of the output is not used any more.
         unsafe { decomp.send_feedback(is_due, send) };
     }
@@ -224,9 +226,9 @@ functions! { Decomp:
 
     /// `rohc_decomp_get_last_packet_info`.
     rohc_decomp_get_last_packet_info(decomp, info: *mut DecompLastPacket) {
-        let Some(Last { done, octets_in }) = decomp.last else { return false };
-        let state = decomp.engine.as_ref().and_then(|engine| engine.context(done.cid));
-        let ahead = decomp.ahead(done, state.and_then(|state| state.sn));
+        let Some(last) = decomp.last else { return false };
+        let state = decomp.engine.as_ref().and_then(|engine| engine.context(last.cid));
+        let ahead = decomp.ahead(last.cid, state.and_then(|state| state.sn));
         let value = DecompLastPacket {
             version: [0; 2],
             context_mode: state.map_or(0, |state| state.mode.bits()).into(),
@@ -236,16 +238,16 @@ functions! { Decomp:
                 Some(_) => 3,
                 None => 0,
             },
-            profile_id: done.profile.number().into(),
+            profile_id: last.profile.number().into(),
             nr_lost_packets: (ahead - 1).max(0) as u64,
             nr_misordered_packets: (-ahead).max(0) as u64,
             is_duplicated: ahead == 0,
             corrected: [0; 3],
-            packet_type: packet_type(done.profile, done.format),
-            total_last_comp_size: octets_in as u64,
-            header_last_comp_size: done.header_in as u64,
-            total_last_uncomp_size: done.len as u64,
-            header_last_uncomp_size: done.header_out as u64,
+            packet_type: packet_type(last.profile, last.format),
+            total_last_comp_size: last.octets_in as u64,
+            header_last_comp_size: last.header_in.into(),
+            total_last_uncomp_size: last.octets_out as u64,
+            header_last_uncomp_size: last.header_out.into(),
         };
         // SAFETY: as the caller promises.
         unsafe { answer(info, value, &[33, 61, 93]) }

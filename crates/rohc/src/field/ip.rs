@@ -175,29 +175,21 @@ impl IpHeader {
         let length = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
         match self.version {
             IpVersion::V4 => {
-                let [a, b] = length(Ipv4::LEN + behind)?.to_be_bytes();
-                let [c, d] = id.to_be_bytes();
+                // Words of registers: the sum would wait for octets that were just written.
+                let length = length(Ipv4::LEN + behind)?;
+                let [len, id, df] = [length, id, u16::from(self.df) << 14].map(u64::from);
+                let head = (0x45 << 56 | u64::from(self.tos) << 48 | len << 32 | id << 16 | df).to_be_bytes();
+                let (hops, kind) = (u32::from(self.ttl) << 24, u32::from(next) << 16);
+                let sum = Sum::ZERO.octets(&head).octets(&(hops | kind).to_be_bytes());
+                let ends = [self.source, self.destination].map(|[a, b, c, d, ..]| [a, b, c, d]);
+                let sum = sum.octets(&ends[0]).octets(&ends[1]).checksum();
                 let Some(h) = room.first_chunk_mut::<{ Ipv4::LEN }>() else {
                     return Err(Unbuildable::Malformed);
                 };
-                h[..12].copy_from_slice(&[
-                    0x45,
-                    self.tos,
-                    a,
-                    b,
-                    c,
-                    d,
-                    u8::from(self.df) << 6,
-                    0,
-                    self.ttl,
-                    next,
-                    0,
-                    0,
-                ]);
-                h[12..16].copy_from_slice(&self.source[..4]);
-                h[16..20].copy_from_slice(&self.destination[..4]);
-                let sum = Sum::ZERO.octets(h).checksum();
-                h[10..12].copy_from_slice(&sum.to_be_bytes());
+                h[..8].copy_from_slice(&head);
+                h[8..12].copy_from_slice(&(hops | kind | u32::from(sum)).to_be_bytes());
+                h[12..16].copy_from_slice(&ends[0]);
+                h[16..20].copy_from_slice(&ends[1]);
             }
             IpVersion::V6 => {
                 let first = 6 << 28 | u32::from(self.tos) << 20 | self.flow_label & 0xF_FFFF;

@@ -2,7 +2,7 @@
 //! packet is delivered correctly.
 //!
 //! ```text
-//! THINAIR_PACKETS=100000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test all lossless -- --nocapture
+//! THINAIR_PACKETS=100000 THINAIR_SEED=2 cargo test --profile optimized -p thinair-rohc --test all lossless -- --nocapture
 //! ```
 
 use crate::common::SplitMix64;
