@@ -166,7 +166,7 @@ impl<'m> Compressor<'m> {
         }
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked }, out)
+        self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked, owed: None }, out)
     }
 
     /// [`compress`](Self::compress), for who has parsed the packet already.
@@ -176,7 +176,7 @@ impl<'m> Compressor<'m> {
         chain: &HeaderChain<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        self.compress_outgoing(OutgoingPacket { now, chain, linked: None }, out)
+        self.compress_outgoing(OutgoingPacket { now, chain, linked: None, owed: None }, out)
     }
 
     #[inline]

@@ -3,3 +3,4 @@
 pub(crate) mod establish;
 pub(crate) mod health;
 pub(crate) mod pending;
+pub(crate) mod sender;

@@ -111,6 +111,9 @@ macro_rules! registry {
                     if done.is_some() {
                         return done;
                     }
+                    if let Some(cid) = packet.owed {
+                        return Some(compressor.uncompressed_instead(packet.now, cid, packet.chain.packet(), out));
+                    }
                 })+
                 None
             }

@@ -16,6 +16,8 @@ pub(crate) struct OutgoingPacket<'a, 'p, 'm> {
     pub(crate) chain: &'a HeaderChain<'p>,
     /// Messages of both directions, at an endpoint.
     pub(crate) linked: Option<Linked<'a, 'm>>,
+    /// The CID of a context that the flow has taken over, and of which the decompressor still has memory.
+    pub(crate) owed: Option<Cid>,
 }
 
 /// A profile, or the profiles of one RFC, at the compressor. Its context implements it.
@@ -50,6 +52,11 @@ pub(crate) trait SenderContext {
         Self: Sized,
     {
         false
+    }
+
+    /// True if the octets of its packets count for or against the context.
+    fn is_charged(&self) -> bool {
+        true
     }
 
     /// Form of the feedback for the context.

@@ -19,6 +19,7 @@ use crate::decompressor::{
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::sender::Attempt;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -123,7 +124,7 @@ impl<'m> Compressor<'m> {
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        let (now, mut path) = (packet.now, CoapPath::default());
+        let mut path = CoapPath::default();
         let read = path.read(packet.chain)?;
         let Some(message) = CoapMessage::of(packet.chain, &path, read, &self.config.coap.ports) else {
             if self.shared.coap.guessed > 0 {
@@ -131,43 +132,30 @@ impl<'m> Compressor<'m> {
             }
             return None;
         };
-        let mut owes = None;
-        match self.message(&message, packet, out, &mut owes) {
-            Ok(compressed) => Some(Ok(compressed)),
-            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-            Err(Refused::ByThisPacket) => {
-                owes.map(|cid| self.uncompressed_instead(now, cid, packet.chain.packet(), out))
-            }
-        }
+        self.message(&message, packet, out)?.done()
     }
 
-    /// Compresses a CoAP message. Sets `owes` to a new context whose CID was that of a flow with memory.
+    /// Compresses a CoAP message.
     #[inline(always)]
     fn message(
         &mut self,
         message: &CoapMessage<'_>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
-        owes: &mut Option<Cid>,
-    ) -> Result<Compressed, Refused> {
+    ) -> Option<Attempt> {
         let now = packet.now;
         let is_it = |_, context: &CoapSenderContext| context.is_flow_of(message.path);
         let found = self.flows.find_flow(message.path, is_it);
         let cid = match found {
             Ok(cid) => cid,
-            Err(hash) if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
             // A datagram that only looks like CoAP stays with the flow that it has.
-            Err(_) if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
+            Err(_) if message.by_parse && self.has_flow(packet) => return None,
             Err(hash) => {
-                let pair = self.flows.pair(message.packet);
-                if !self.flows.admits(hash, pair) {
-                    return Err(Refused::ByThisPacket);
-                }
-                let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;
-                *owes = self.release(cid).then_some(cid);
+                let newcomer = self.admit(now, hash, message.packet)?;
+                let cid = self.begin(packet, newcomer, None)?;
                 self.flows.set(cid, CoapSenderContext::new(message, now, &self.config));
-                self.shared.coap.guessed =
-                    self.shared.coap.guessed.saturating_add(u32::from(message.by_parse));
+                let guessed = &mut self.shared.coap.guessed;
+                *guessed = guessed.saturating_add(u32::from(message.by_parse));
                 cid
             }
         };
@@ -175,22 +163,17 @@ impl<'m> Compressor<'m> {
             Some(linked) => (Some(linked.sent), Some(&*linked.received)),
             None => (None, None),
         };
-        let CoapMemory { templates, bases, .. } = &mut self.shared.coap;
-        let mut memory = CoapSenderMemory { templates, sent, received, bases };
-        self.flows.touch(cid);
-        if self.flows.rests(cid) {
-            return Err(Refused::ByThisPacket);
-        }
-        let context = self.flows.context_mut::<CoapSenderContext>(cid).ok_or(Refused::ByThisPacket)?;
-        if message.by_parse && context.is_abandoned() {
-            return Err(Refused::ByThisPacket);
-        }
-        if found.is_err() {
-            context.begin_with_base(message, &self.config, &mut memory);
-        }
-        let compressed = context.compress(now, message, cid, &self.config, &mut memory, out)?;
-        self.note_cost(&compressed);
-        Ok(compressed)
+        Some(self.compress_with(cid, out, |context: &mut CoapSenderContext, config, shared, out| {
+            let CoapMemory { templates, bases, .. } = &mut shared.coap;
+            let mut memory = CoapSenderMemory { templates, sent, received, bases };
+            if message.by_parse && context.is_abandoned() {
+                return Err(Refused::ByThisPacket);
+            }
+            if found.is_err() {
+                context.begin_with_base(message, config, &mut memory);
+            }
+            context.compress(now, message, cid, config, &mut memory, out)
+        }))
     }
 
     /// Handles a packet that is not CoAP. If only a parse showed its flow to be CoAP, the flow is not CoAP from

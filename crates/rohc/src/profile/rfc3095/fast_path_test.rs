@@ -269,7 +269,7 @@ fn the_flow_of_the_packet_before_is_found_as_any_other() {
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
             let (mut octets, mut other_octets) = ([0; 128], [0; 128]);
-            let mut outgoing = OutgoingPacket { now, chain: &chain, linked: None };
+            let mut outgoing = OutgoingPacket { now, chain: &chain, linked: None, owed: None };
             let done = match fast.compress_next(&outgoing, &mut octets) {
                 RegularOutcome::Regular(done) => {
                     next += 1;

@@ -11,8 +11,7 @@ use super::next::RegularOutcome;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
-    SharedMemory,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, SenderContext, SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
@@ -21,6 +20,7 @@ use crate::decompressor::{
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::sender::Attempt;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -47,6 +47,11 @@ impl SenderContext for Rfc3095SenderContext {
     fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
         let mut plan = ClassifiedPacket::new(packet.chain, None);
         plan.choose(packet.chain, &compressor.config) && compressor.find_rfc3095(&plan).is_some()
+    }
+
+    /// In R-mode packets carry everything until it is acknowledged, however long that takes.
+    fn is_charged(&self) -> bool {
+        !self.mode.is_secure()
     }
 
     fn form(&self) -> FeedbackForm {
@@ -81,48 +86,31 @@ impl SenderContext for Rfc3095SenderContext {
     }
 }
 
-impl Compressor<'_> {
+impl<'m> Compressor<'m> {
     /// Compresses a packet, which may be regular, with the highest profile that accepts it; `None` if none does.
     #[inline(never)]
     pub(super) fn rfc3095(
         &mut self,
-        packet: &mut OutgoingPacket<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        let now = packet.now;
         let mut plan = ClassifiedPacket::new(packet.chain, self.shared.clock.limits(&self.config));
         if !plan.choose(packet.chain, &self.config) {
             return None;
         }
         let mut found = self.flow_of(&mut plan);
         loop {
-            let mut owes = None;
             let cid = match found {
                 None if plan.lacks_payload() => None,
-                None => match self.begin(now, &plan) {
-                    Ok((cid, new_owes)) => {
-                        owes = Some(new_owes);
-                        Some(cid)
-                    }
-                    Err(error) => return error.map(Err),
-                },
-                Some(cid) => {
-                    self.flows.touch(cid);
-                    (!self.flows.rests(cid)).then_some(cid)
-                }
+                None => Some(self.begin_rfc3095(packet, &plan)?),
+                found => found,
             };
             if let Some(cid) = cid {
-                match self.by_context(now, &plan, cid, may_be_regular, out) {
-                    Ok(compressed) => return Some(Ok(compressed)),
-                    Err(Refused::NoRoom) => {
-                        return Some(Err(CompressError::OutputTooSmall { have: out.len() }));
-                    }
-                    Err(Refused::ByThisPacket) if owes == Some(true) => {
-                        return Some(self.uncompressed_instead(now, cid, plan.chain.packet(), out));
-                    }
-                    Err(Refused::ByThisPacket) if owes.is_none() && plan.lacks_payload() => {}
-                    Err(Refused::ByThisPacket) => return None,
+                match self.by_context(packet.now, &plan, cid, may_be_regular, out) {
+                    Attempt::Done(done) => return Some(done),
+                    Attempt::Refused if found.is_none() || !plan.lacks_payload() => return None,
+                    Attempt::Refused | Attempt::Rests => {}
                 }
             }
             if !plan.fall(self.config.channel.profiles()) {
@@ -141,40 +129,32 @@ impl Compressor<'_> {
         cid: Cid,
         may_be_regular: bool,
         out: &mut [u8],
-    ) -> Result<Compressed, Refused> {
-        let context = self.flows.context_mut::<Rfc3095SenderContext>(cid).ok_or(Refused::ByThisPacket)?;
-        context.join(self.group);
-        let regular = may_be_regular.then(|| context.compress_as_regular(now, plan, cid, &self.config, out));
-        let compressed = match regular.flatten() {
-            Some(done) => done,
-            None => context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?,
-        };
-        // In R-mode packets carry everything until it is acknowledged, however long that takes.
-        if !context.mode.is_secure() {
-            self.note_cost(&compressed);
-        }
-        Ok(compressed)
+    ) -> Attempt {
+        let group = self.group;
+        self.compress_with(cid, out, |context: &mut Rfc3095SenderContext, config, shared, out| {
+            context.join(group);
+            let regular = may_be_regular.then(|| context.compress_as_regular(now, plan, cid, config, out));
+            match regular.flatten() {
+                Some(done) => Ok(done),
+                None => context.compress(now, plan, cid, config, &mut shared.pool, out),
+            }
+        })
     }
 
-    /// Creates a context for a new flow. Returns true with it if the previous context of the CID held memory; an error of
-    /// `None` if the flow is sent uncompressed.
+    /// Creates a context for a new flow; `None` if the flow is sent uncompressed.
     #[cold]
-    fn begin(
+    fn begin_rfc3095(
         &mut self,
-        now: Instant,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         plan: &ClassifiedPacket<'_>,
-    ) -> Result<(Cid, bool), Option<CompressError>> {
-        let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.chain.packet()));
-        if self.flows.is_rejected(hash, now) || !self.flows.admits(hash, pair) {
-            return Err(None);
-        }
+    ) -> Option<Cid> {
+        let newcomer = self.admit(packet.now, self.flows.hash(plan), plan.chain.packet())?;
         let sn = self.next_random() as u16;
-        let mut context = Rfc3095SenderContext::new(plan, now, sn);
-        let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
+        let mut context = Rfc3095SenderContext::new(plan, packet.now, sn);
+        let cid = self.begin(packet, newcomer, None)?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
-        let owes = self.release(cid);
         self.flows.set(cid, context);
-        Ok((cid, owes))
+        Some(cid)
     }
 
     /// Returns the context of a packet's flow, which is often that of the previous packet.

@@ -6,7 +6,7 @@ use super::compress::{Outbound, V2SenderContext};
 use super::decompress;
 use super::formats::is_strong;
 use super::headers::{Headers, Kind, MAX_IP, upper};
-use super::state::{V2Room, has_rtp};
+use super::state::{State, V2Room, has_rtp};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
@@ -21,6 +21,7 @@ use crate::decompressor::{
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::sender::Attempt;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -110,12 +111,12 @@ impl SenderContext for V2SenderContext {
     }
 }
 
-impl Compressor<'_> {
+impl<'m> Compressor<'m> {
     /// Compresses a packet that is the next one of the newest flow, or any.
     #[inline(never)]
     fn next_or_any(
         &mut self,
-        packet: &OutgoingPacket<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if let Some(done) = self.compress_predicted(packet, out) {
@@ -142,7 +143,7 @@ impl Compressor<'_> {
     /// Compresses a packet with the highest profile that accepts it; `None` if none does.
     fn rfc5225(
         &mut self,
-        packet: &OutgoingPacket<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let mut rtp = None;
@@ -164,27 +165,23 @@ impl Compressor<'_> {
                     None => continue,
                 },
             };
-            self.flows.touch(cid);
-            if self.flows.rests(cid) {
-                continue;
-            }
             let outbound = Outbound {
                 now: packet.now,
                 headers: &classified.headers,
                 packet: packet.chain.packet(),
                 timer: self.shared.clock.limits(&self.config),
             };
-            let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
             let group = self.group;
-            let context = self.flows.context_mut::<V2SenderContext>(cid)?;
-            context.caution.join(group);
-            match context.compress(&outbound, room, cid, &self.config, out) {
-                Ok(compressed) => {
-                    self.note_cost(&compressed);
-                    return Some(Ok(compressed));
-                }
-                Err(Refused::NoRoom) => return Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-                Err(Refused::ByThisPacket) => {}
+            let attempt =
+                self.compress_with(cid, out, |context: &mut V2SenderContext, config, shared, out| {
+                    context.caution.join(group);
+                    let room = shared.v2_rooms.get_mut(cid.index()).ok_or(Refused::ByThisPacket)?;
+                    context.compress(&outbound, &mut room.0, cid, config, out)
+                });
+            match attempt {
+                Attempt::Done(done) => return Some(done),
+                _ if packet.owed.is_some() => return None,
+                Attempt::Rests | Attempt::Refused => {}
             }
         }
         None
@@ -236,27 +233,19 @@ impl Compressor<'_> {
     #[cold]
     fn begin_rfc5225(
         &mut self,
-        packet: &OutgoingPacket<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         classified: &ClassifiedPacket,
     ) -> Option<Cid> {
-        let (hash, pair) = (self.flows.hash(classified), self.flows.pair(packet.chain.packet()));
-        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(hash, pair) {
-            return None;
-        }
-        if self.flows.next(pair)?.index() >= self.shared.v2_rooms.len() {
+        let newcomer = self.admit(packet.now, self.flows.hash(classified), packet.chain.packet())?;
+        if self.next_context(newcomer)?.index() >= self.shared.v2_rooms.len() {
             return None;
         }
         let msn = self.next_random() as u32 & 0xFFFF;
-        let cid = self.flows.claim(hash, pair)?;
-        self.release(cid);
+        let cid = self.begin(packet, newcomer, None)?;
         let mut context = V2SenderContext::new(classified.profile, msn, packet.now, &self.config);
         context.guess.look(classified.proof());
         let room = self.shared.v2_rooms.get_mut(cid.index())?;
-        room.0 = super::state::State {
-            msn,
-            headers: classified.headers,
-            ..super::state::State::new(classified.profile)
-        };
+        room.0 = State { msn, headers: classified.headers, ..State::new(classified.profile) };
         self.flows.set(cid, context);
         Some(cid)
     }

@@ -18,6 +18,7 @@ use crate::decompressor::{
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::sender::Newcomer;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -40,7 +41,7 @@ impl SenderContext for TcpSenderContext {
         if !compressor.config.channel.profiles().has(ProfileId::Tcp) {
             return None;
         }
-        compressor.segment(packet.now, &TcpSegment::of(packet.chain)?, out)
+        compressor.segment(packet, &TcpSegment::of(packet.chain)?, out)
     }
 
     #[inline]
@@ -86,12 +87,12 @@ impl SenderContext for TcpSenderContext {
     }
 }
 
-impl Compressor<'_> {
+impl<'m> Compressor<'m> {
     /// Compresses a TCP segment; `None` if another profile has to compress the packet.
     #[inline(never)]
     fn segment(
         &mut self,
-        now: Instant,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         segment: &TcpSegment<'_>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
@@ -101,24 +102,15 @@ impl Compressor<'_> {
         });
         let cid = match found {
             Ok(cid) => cid,
-            Err(hash) if self.flows.is_rejected(hash, now) || !segment.is_restorable() => return None,
-            Err(hash) => self.begin_segment(now, segment, hash)?,
+            Err(_) if !segment.is_restorable() => return None,
+            Err(hash) => self.begin_segment(packet, segment, hash)?,
         };
-        self.flows.touch(cid);
-        if self.flows.rests(cid) {
-            return None;
-        }
-        let base = self.base_of(cid);
-        let room = self.shared.rooms.get_mut(cid.index())?;
-        let context = self.flows.context_mut::<TcpSenderContext>(cid)?;
-        match context.compress(now, segment, room, base.as_ref(), cid, &self.config, out) {
-            Ok(compressed) => {
-                self.note_cost(&compressed);
-                Some(Ok(compressed))
-            }
-            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-            Err(Refused::ByThisPacket) => None,
-        }
+        let (now, base) = (packet.now, self.base_of(cid));
+        let attempt = self.compress_with(cid, out, |context: &mut TcpSenderContext, config, shared, out| {
+            let room = shared.rooms.get_mut(cid.index()).ok_or(Refused::ByThisPacket)?;
+            context.compress(now, segment, room, base.as_ref(), cid, config, out)
+        });
+        attempt.done()
     }
 
     /// Returns a context of this profile, by its hash.
@@ -130,29 +122,31 @@ impl Compressor<'_> {
     }
 
     /// Takes a context for a packet that has none: that of its flow, or a pattern that the packet becomes.
-    fn begin_segment(&mut self, now: Instant, segment: &TcpSegment<'_>, hash: u32) -> Option<Cid> {
-        let pair = self.flows.pair(segment.packet());
-        if !self.flows.admits(hash, pair) {
-            return None;
-        }
+    fn begin_segment(
+        &mut self,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        segment: &TcpSegment<'_>,
+        hash: u32,
+    ) -> Option<Cid> {
+        let newcomer = self.admit(packet.now, hash, segment.packet())?;
         let base = self.find_base(segment);
         let Some(pattern) = Pattern::of(segment) else {
-            return self.claim_segment(now, (hash, pair), base, false);
+            return self.claim_segment(packet, newcomer, base, false);
         };
         let pattern_hash = self.flows.hash(&pattern);
         match self.find_segment(pattern_hash, |context, room| context.is_pattern() && pattern.is_in(room)) {
             Some(cid) if self.is_pattern_of(cid, &pattern) => {
-                self.claim_segment(now, (hash, pair), Some(cid), false)
+                self.claim_segment(packet, newcomer, Some(cid), false)
             }
             // It was not acknowledged, or differs: it is sent again.
             Some(cid) => {
                 let base = base.filter(|base| *base != cid);
-                self.set_segment(now, cid, base, true)
+                self.set_segment(packet.now, cid, base, true)
             }
             None if self.is_third(base) && self.flows.capacity() >= ENOUGH_FOR_PATTERNS => {
-                self.claim_segment(now, (pattern_hash, pair), base, true)
+                self.claim_segment(packet, newcomer.with_hash(pattern_hash), base, true)
             }
-            None => self.claim_segment(now, (hash, pair), base, false),
+            None => self.claim_segment(packet, newcomer, base, false),
         }
     }
 
@@ -172,33 +166,31 @@ impl Compressor<'_> {
     /// next one.
     fn claim_segment(
         &mut self,
-        now: Instant,
-        (hash, pair): (u32, u8),
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        newcomer: Newcomer,
         base: Option<Cid>,
         is_pattern: bool,
     ) -> Option<Cid> {
         let is_over = |cid: &Cid| {
             let context = self.flows.context::<TcpSenderContext>(*cid);
-            context.is_some_and(|context| context.is_over(now)) && Some(*cid) != base
+            context.is_some_and(|context| context.is_over(packet.now)) && Some(*cid) != base
         };
         let over = || self.flows.latest().take(RECENT).filter(is_over).min();
         let over = if is_pattern { None } else { over() };
-        let next =
-            over.or_else(|| self.flows.next(pair)).filter(|cid| cid.index() < self.shared.rooms.len())?;
-        if let Some(base) = base.filter(|base| *base != next) {
+        let next = over
+            .or_else(|| self.next_context(newcomer))
+            .filter(|cid| cid.index() < self.shared.rooms.len())?;
+        let base = base.filter(|base| *base != next);
+        if let Some(base) = base {
             self.flows.touch(base);
         }
-        let cid = match over {
-            Some(over) => self.flows.take(over, hash, pair)?,
-            None => self.flows.claim(hash, pair)?,
-        };
-        self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
+        let cid = self.begin(packet, newcomer, over)?;
+        self.set_segment(packet.now, cid, base, is_pattern)
     }
 
     /// Starts a new context in a place.
     fn set_segment(&mut self, now: Instant, cid: Cid, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
         let msn = self.next_random() as u16;
-        self.release(cid);
         let reused = self.flows.context::<TcpSenderContext>(cid).is_some();
         let room = self.shared.rooms.get_mut(cid.index())?;
         let context = TcpSenderContext::new(room, reused, base, msn, now, &self.config);
