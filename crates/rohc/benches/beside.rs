@@ -167,9 +167,10 @@ fn engine(case: &str) -> Times {
         rtp: RtpDetection::of_ports(&[5_004]).expect("it is one port"),
         ..CompressorConfig::new(channel)
     };
-    let memory = CompressorMemory::owned(&channel, BLOCKS).with_tcp_flows(CONTEXTS as usize);
+    let sizes = channel.sizes().blocks(BLOCKS).tcp_flows(CONTEXTS as usize);
+    let memory = CompressorMemory::owned(sizes);
     let mut compressor = Compressor::new(config, memory);
-    let memory = DecompressorMemory::owned(&channel, BLOCKS).with_tcp_flows(CONTEXTS as usize);
+    let memory = DecompressorMemory::owned(sizes);
     let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), memory);
     let mut rohc = vec![([0; ROOM], 0); BATCH];
     let mut times = [const { Vec::new() }; 2];

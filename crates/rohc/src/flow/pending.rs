@@ -50,13 +50,6 @@ impl<const N: usize> Pending<N> {
         }
     }
 
-    /// Requires that [`SURE`] packets carry those fields of a set that are to be repeated.
-    #[cold]
-    pub(crate) fn prolong(&mut self, fields: u16) {
-        let pending = |(field, left): &(usize, &mut u8)| fields >> field & 1 == 1 && **left > 0;
-        self.0.iter_mut().enumerate().filter(pending).for_each(|(_, left)| *left = SURE);
-    }
-
     /// Counts a packet that has carried the field.
     #[inline]
     pub(crate) fn count(&mut self, field: usize) {
@@ -100,8 +93,6 @@ mod tests {
         let mut pending = Pending::<3>::NONE;
         pending.require_all(0b11, 0b10, 4);
         assert_eq!(pending, Pending([4, SURE, 0]));
-        pending.prolong(0b101);
-        assert_eq!(pending, Pending([SURE, SURE, 0]));
     }
 
     #[test]

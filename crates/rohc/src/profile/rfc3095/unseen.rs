@@ -19,8 +19,9 @@ impl Rfc3095SenderContext {
     ///
     /// RFC 3095, section 5.9.2: if a change leaves CRC-3 as it was, that "cannot catch the error consisting in the decompressor not having
     /// updated the static context". The change itself is sent in UOR-2; the next packets are at risk. So are those of a flow that has
-    /// taken over the CID, until an IR packet must have arrived. A change that leaves CRC-7 as it was is repeated for longer than losses
-    /// last: its polynomial is `(1 + x)(1 + x + x^3)^2`, and repeats every 14 bits. In profile 0x0004 TTL and checksum are 14 octets apart.
+    /// taken over the CID, until an IR packet must have arrived. A TTL whose change leaves CRC-7 as it was is repeated for longer than
+    /// losses last: its polynomial is `(1 + x)(1 + x + x^3)^2`, and repeats every 14 bits. In profile 0x0004 TTL and checksum are 14
+    /// octets apart.
     #[inline]
     pub(super) fn note_crc_static(
         &mut self,
@@ -31,19 +32,7 @@ impl Rfc3095SenderContext {
     ) {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
-            (Some(before), Some(now)) if before != now => {
-                let is_unseen = |check: Check, carry| {
-                    let at = usize::from(check != Check::Crc3);
-                    self.is_unseen(check, before[at] ^ now[at], carry, layout, header)
-                };
-                let is_unseen_by_3 = is_unseen(Check::Crc3, 0);
-                // As an IP-ID counts, the next packets carry once at most.
-                if [0, 0x100, 0xFF00].into_iter().any(|carry| is_unseen(Check::Crc7, carry)) {
-                    self.pending.iter_mut().for_each(|pending| pending.prolong(changes::UNCOVERED));
-                }
-                is_unseen_by_3
-            }
-            (Some(_), Some(_)) => false,
+            (Some(before), Some(now)) => before != now && self.note_unseen(before, now, layout, header),
             // The states of the first packets are unknown.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
@@ -60,9 +49,22 @@ impl Rfc3095SenderContext {
         self.crc_static = crc_static;
     }
 
+    /// True if CRC-3 does not notice the changes of a packet. Those that CRC-7 does not notice are repeated.
+    #[cold]
+    fn note_unseen(&mut self, before: [u8; 2], now: [u8; 2], layout: &Layout, header: &[u8]) -> bool {
+        let (by_3, by_7) = (before[0] ^ now[0], before[1] ^ now[1]);
+        // As an IP-ID counts, the checksums of the next packets carry once at most.
+        let is_unseen = |carry| self.is_unseen(Check::Crc7, by_7, carry, layout, header);
+        if self.pending[0].has(changes::TTL) && [0, 0x100, 0xFF00].into_iter().any(is_unseen) {
+            self.pending[0].require(changes::TTL, SURE);
+        }
+        self.is_unseen(Check::Crc3, by_3, 0, layout, header)
+    }
+
     /// True if a CRC is the same in a decompressor that has missed the changes of a packet. `difference` is that of its states after the
     /// static octets of both, `carry` is added to the IPv4 checksum, which is not among them, and changes, too.
     #[cold]
+    #[inline(never)]
     fn is_unseen(
         &self,
         check: Check,
