@@ -133,7 +133,7 @@ fn a_packet_of_voice_that_is_counted_is_not_taken_for_a_late_one() {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let rtp = RtpDetection::of_ports(&[5004]).unwrap();
     let near = CompressorConfig { rtp, counted: true, ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(near, CompressorMemory::owned(&channel, 0));
+    let mut compressor = Compressor::new(near, CompressorMemory::owned(channel.sizes().blocks(0)));
     let (mut random, mut back) = (SplitMix64(1), [0; 200]);
     let mut source = PacketSource::new(SourceKind::Rtp, true, ChecksumUse::Elided, 160, 1);
     let (mut sent, mut newest) = (Vec::new(), 0);
