@@ -179,9 +179,15 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	fi
 	$(call heading,Instructions of the paper coap-delay: x86-64 and Cortex-M4)
 	scripts/delay '$(TARGET)'
-	[ ! -x '$(TARGET)/peers/times' ] || export THINAIR_PEER_TIMES="$${THINAIR_PEER_TIMES:-$(abspath $(TARGET))/peers/times}"
 	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
 	cargo bench --locked -p thinair-ule --features fast-crc --bench throughput -- --quiet
+	$(call heading,One program with rohc-lib and with librohc; the same batches in Rust)
+	if command -v cc >/dev/null && command -v pkg-config >/dev/null; then
+		scripts/c-libraries '$(TARGET)/c' >/dev/null
+		target=$$(cd '$(TARGET)' && pwd)
+		$(MAKE) -C extras/peers OUT="$$target/beside" ROHC_PREFIX="$$target/c" "$$target/beside/times"
+	fi
+	cargo bench --locked -p thinair-rohc --bench beside
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
 	cargo bench --locked -p thinair-tunnel --bench seal
 	cargo bench --locked -p thinair-simulation --bench tunnel

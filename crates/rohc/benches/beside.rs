@@ -118,7 +118,7 @@ impl Library {
         let library = std::env::var_os(variable).map(PathBuf::from).or_else(built).map(Self);
         match &library {
             Some(library) => {
-                let version = library.run(CASES[0]).split_off(3).join(" ");
+                let version = library.run(CASES[0])[3..].join(" ");
                 assert_eq!(version.contains("thinair"), is_ours, "{variable}: the library is {version}");
             }
             None => println!("skipped: {variable} is not set, and {folder}/times is not built"),
@@ -177,7 +177,7 @@ fn engine(case: &str) -> Times {
     for batch in 0..WARM + BATCHES {
         let packets: Vec<_> = (batch * BATCH..(batch + 1) * BATCH).map(|i| packet(case, i as u32)).collect();
         let start = Clock::now();
-        for (packet, (out, len)) in packets.iter().zip(&mut rohc) {
+        for (packet, (out, len)) in packets.iter().zip(rohc.iter_mut()) {
             let done = compressor.compress(Instant::ZERO, black_box(packet), out);
             *len = done.expect("there is room").len;
         }

@@ -39,8 +39,7 @@ pub(crate) fn tcp(count: u32, is_ack: bool) -> Vec<u8> {
     let (number, step) = if is_ack { (8..12, 2 * 1_448) } else { (4..8, 20) };
     segment[number].copy_from_slice(&count.wrapping_mul(step).to_be_bytes());
     let mut ip = *b"\x45\0\0\0\0\0\0\0\x40\x06\0\0\x0a\0\0\x01\x0a\x63\0\x02";
-    let length = ip.len() + segment.len();
-    ip[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+    ip[2..4].copy_from_slice(&((Ipv4::LEN + segment.len()) as u16).to_be_bytes());
     let sum = Sum::ZERO.octets(&ip[12..]).word(6).word(segment.len() as u16).octets(&segment);
     segment[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
     [&with_ip_id(ip, count)[..], &segment].concat()
