@@ -3,8 +3,8 @@
 /// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features that a profile needs.
 macro_rules! identifiers {
     ($($(#[$doc:meta])+ $variant:ident = $number:literal $name:literal $($feature:literal)*,)+) => {
-        /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits are its
-        /// variant.
+        /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high
+        /// bits are its variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         #[repr(u8)]
@@ -168,7 +168,8 @@ impl Format {
         self.is_initialization() || matches!(self, Self::CoRepair)
     }
 
-    /// True if the format updates the context: all except those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
+    /// True if the format updates the context: all except those of R-mode without a CRC (RFC 3095, section
+    /// 5.5.1.2).
     pub(crate) const fn updates(self) -> bool {
         !(matches!(self, Self::R0) || self.is_between(Self::R1, Self::R1IdExt3))
     }

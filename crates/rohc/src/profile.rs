@@ -1,4 +1,5 @@
-//! The profiles: the registry of this crate, the memory that profiles have beside contexts, and a folder per RFC.
+//! The profiles: the registry of this crate, the memory that profiles have beside contexts, and a folder per
+//! RFC.
 
 #[cfg(feature = "coap")]
 pub mod coap;
@@ -91,8 +92,8 @@ macro_rules! places {
     };
 }
 
-/// Declares the profiles. A line has the contexts of one or more profiles at both ends, and their identifiers. A packet is
-/// offered to them in this order.
+/// Declares the profiles. A line has the contexts of one or more profiles at both ends, and their
+/// identifiers. A packet is offered to them in this order.
 macro_rules! registry {
     ($($(#[$attribute:meta])* $name:ident: $sender:ty, $receiver:ty, $($id:ident)|+;)+) => {
         places! { SenderPlace, SenderContext: $($(#[$attribute])* $name $sender;)+ }
@@ -151,8 +152,8 @@ macro_rules! registry {
                 self.context().map(ReceiverContext::profile)
             }
 
-            /// Passes the fields of a packet to `on_field`. Calls no trait object, so that it is not linked into programs that do
-            /// not use it.
+            /// Passes the fields of a packet to `on_field`. Calls no trait object, so that it is not linked
+            /// into programs that do not use it.
             pub(crate) fn dissect<'p>(
                 &self,
                 packet: &PacketHeader<'p>,
@@ -213,7 +214,8 @@ rooms! {
     /// Sets the number of blocks for extension headers. Default: 8 for each context, at most 256.
     pool, blocks: rfc3095::ExtensionBlock;
     #[cfg(feature = "coap")]
-    /// Sets the number of templates of CoAP messages. Default: 16 for each context, 4 where these are more than 1,024.
+    /// Sets the number of templates of CoAP messages. Default: 16 for each context, 4 where these are more
+    /// than 1,024.
     coap, templates: coap::Template;
     #[cfg(feature = "tcp")]
     /// Sets the number of flows of profile 0x0006. Default: one for each context.

@@ -1,7 +1,7 @@
 //! Memory of both ends with sizes fixed at start: lent by the caller, or owned with the feature `alloc`.
 //!
-//! An end has a place for each context, and for its profiles the rooms that they declare in `profile.rs`. Sizes are constants of a
-//! [`Storage`] and its [`Rooms`], or [`Sizes`] at run time.
+//! An end has a place for each context, and for its profiles the rooms that they declare in `profile.rs`.
+//! Sizes are constants of a [`Storage`] and its [`Rooms`], or [`Sizes`] at run time.
 
 use core::ops::{Deref, DerefMut};
 
@@ -125,7 +125,8 @@ pub(crate) trait Room: Copy + 'static {
     fn share(rooms: Slots<'_, Self>) -> Self::Shared<'_>;
 }
 
-/// Declares the rooms of profiles. A line has the name of what contexts share, of the number of rooms, and of the room.
+/// Declares the rooms of profiles. A line has the name of what contexts share, of the number of rooms, and of
+/// the room.
 macro_rules! rooms {
     ($(
         #[cfg(feature = $feature:literal)]
@@ -260,8 +261,8 @@ impl From<&Channel> for Sizes {
     }
 }
 
-/// Rooms of profiles at one end, of constant number: [`DefaultRooms`], an array of rooms, or a tuple of arrays. A profile whose
-/// rooms are left out has none.
+/// Rooms of profiles at one end, of constant number: [`DefaultRooms`], an array of rooms, or a tuple of
+/// arrays. A profile whose rooms are left out has none.
 pub trait Rooms {
     /// Rooms without content.
     const EMPTY: Self;
@@ -288,10 +289,11 @@ tuples! { () (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) }
 
 /// Memory of a compressor for `CONTEXTS` flows, with constant sizes.
 ///
-/// [`new`](Self::new) has the rooms that the profiles of the build need for these flows. [`sized`](Self::sized) has those of `R`: arrays of
-/// [`ExtensionBlock`] (one or more for each flow with extension headers), [`Template`] (CoAP messages of one kind; recommended: four for
-/// each flow, which takes at most 16), [`TcpRoom`] (flows of profile 0x0006) or [`V2Room`] (flows of RFC 5225). A flow for which there is no
-/// room uses another profile.
+/// [`new`](Self::new) has the rooms that the profiles of the build need for these flows.
+/// [`sized`](Self::sized) has those of `R`: arrays of [`ExtensionBlock`] (one or more for each flow with
+/// extension headers), [`Template`] (CoAP messages of one kind; recommended: four for each flow, which takes
+/// at most 16), [`TcpRoom`] (flows of profile 0x0006) or [`V2Room`] (flows of RFC 5225). A flow for which
+/// there is no room uses another profile.
 ///
 /// ```
 /// use thinair_rohc::storage::Template;
