@@ -122,14 +122,19 @@ impl Establishment {
     /// Records that feedback arrived; false if it may be damage that looks like FEEDBACK-1. The first one ends the refreshes of a
     /// channel without feedback.
     pub(crate) fn admits(&mut self, now: Instant, feedback: &Feedback) -> bool {
+        let is_admitted = self.two_way || feedback.protected;
+        if is_admitted {
+            self.answered(now);
+        }
+        is_admitted
+    }
+
+    /// Records that the decompressor has sent feedback.
+    pub(crate) fn answered(&mut self, now: Instant) {
         if !self.two_way {
-            if !feedback.protected {
-                return false;
-            }
             self.two_way = true;
             self.timer.restart(now);
         }
-        true
     }
 
     /// Starts the repair that a NACK or STATIC-NACK requests. A NACK without an SN has the meaning of a STATIC-NACK (RFC 5225,

@@ -16,12 +16,13 @@ use crate::decompressor::{
     Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::establish::Establishment;
 use crate::flow::health::{Health, Verdict};
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::refresh::{Due, Refresh, RefreshTimer};
+use crate::refresh::Due;
 use crate::state::DecompressorState;
 
 /// Octets of the IR header without the CID.
@@ -65,27 +66,27 @@ impl SenderContext for UncompressedSender {
     /// Handles feedback: any feedback makes the profile bidirectional (RFC 3095, section 5.10.3 c).
     fn receive_feedback(
         &mut self,
-        _: Instant,
+        now: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
         _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
-        self.two_way = true;
-        self.ir_left = match feedback.ack {
-            AckType::Ack => 0,
+        self.establishment.answered(now);
+        match feedback.ack {
+            AckType::Ack => self.establishment.acknowledge(),
             // A NACK comes from the context of the flow before, whose CID this one has taken over.
-            AckType::Nack | AckType::StaticNack => self.ir_left.max(1),
-        };
+            AckType::Nack | AckType::StaticNack => self.establishment.require_ir(1),
+        }
         None
     }
 
     fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
-        self.ir_left = config.repetitions.max(1);
+        self.establishment.require_ir(config.repetitions.max(1));
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = if self.ir_left > 0 { "IR" } else { "SO" };
-        let mode = Mode::with_feedback(self.two_way);
+        let state = self.establishment.state().name();
+        let mode = Mode::with_feedback(self.establishment.is_two_way());
         ContextState { cid, profile: ProfileId::Uncompressed, state, mode, sn: None }
     }
 }
@@ -127,7 +128,10 @@ impl Compressor<'_> {
     }
 
     fn begin_uncompressed(&mut self, now: Instant, cid: Cid) {
-        self.flows.set(cid, UncompressedSender::start(now, self.config.repetitions));
+        self.flows.set(
+            cid,
+            UncompressedSender { establishment: Establishment::new(now, self.config.repetitions.max(1)) },
+        );
     }
 
     fn uncompressed_by(
@@ -139,10 +143,14 @@ impl Compressor<'_> {
     ) -> Result<Compressed, CompressError> {
         self.flows.touch(cid);
         let state = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
-        let refresh = state.tick(now, &self.config);
+        let policy = self.config.policy(state.establishment.is_two_way());
+        if state.establishment.begin_packet(now, policy) == Due::Dynamic {
+            // There is no dynamic part.
+            state.establishment.acknowledge();
+        }
         let frame = CidFrame::new(cid, self.config.channel.cids());
         let may_be_normal = packet.first().is_some_and(|first| is_ip(*first));
-        let format = if state.ir_left > 0 || !may_be_normal { Format::Ir } else { Format::Normal };
+        let format = if state.establishment.is_ir() || !may_be_normal { Format::Ir } else { Format::Normal };
         let header_out = match format {
             Format::Ir => frame.len() + IR_LEN,
             _ => frame.len(),
@@ -152,7 +160,6 @@ impl Compressor<'_> {
         let len = header_out + packet.len();
         let out = out.get_mut(..len).ok_or(too_small)?;
         if format == Format::Ir {
-            state.ir_left = state.ir_left.saturating_sub(1);
             let _ = ir(&mut Writer::new(out, frame.len()));
         }
         frame.close(header_out, packet, out).map_err(|_| too_small)?;
@@ -167,9 +174,10 @@ impl Compressor<'_> {
             header_in: 0,
             header_out,
             len,
-            refresh,
+            refresh: state.establishment.is_refresh() && format.carries_dynamic(),
         };
-        state.timer.sent(now, &compressed, format == Format::Ir, state.policy(&self.config));
+        state.establishment.count(format);
+        state.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
     }
 }
@@ -177,33 +185,7 @@ impl Compressor<'_> {
 /// The single context of profile 0x0000.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UncompressedSender {
-    /// Feedback was received: IR packets are no longer repeated.
-    two_way: bool,
-    /// IR packets still to be sent before Normal packets.
-    ir_left: u8,
-    timer: RefreshTimer,
-}
-
-impl UncompressedSender {
-    fn start(now: Instant, repetitions: u8) -> Self {
-        Self { two_way: false, ir_left: repetitions.max(1), timer: RefreshTimer::start(now) }
-    }
-
-    /// Refresh policy of the mode.
-    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.two_way { &config.refresh_two_way } else { &config.refresh }
-    }
-
-    /// Returns true if the packet is a refresh.
-    fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
-        let policy = self.policy(config);
-        let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
-        if due {
-            // RFC 3095, section 5.10.3 a): "only one when refreshing".
-            self.ir_left = policy.ir_packets(1);
-        }
-        due
-    }
+    establishment: Establishment,
 }
 
 /// The context of a CID at the decompressor.

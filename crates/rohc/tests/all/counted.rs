@@ -146,8 +146,10 @@ fn a_packet_of_voice_that_is_counted_is_not_taken_for_a_late_one() {
     }
     // UOR-2 with any CRC.
     for (ts, crc) in (0..4).flat_map(|ts| (0..128).map(move |crc| (ts, crc))) {
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(channel.sizes().blocks(0)));
+        let mut decompressor = Decompressor::new(
+            DecompressorConfig::new(channel),
+            DecompressorMemory::owned(channel.sizes().blocks(0)),
+        );
         let mut receive = |lost, rohc: &[u8]| {
             let at = Arrival { now: Instant::ZERO, lost: Some(lost) };
             decompressor.decompress(at, rohc, &mut back).is_ok()
