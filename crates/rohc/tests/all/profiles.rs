@@ -6,6 +6,27 @@ use std::path::{Path, PathBuf};
 /// Modules that list every profile: the registry, and the memory that contexts share.
 const KNOW_PROFILES: &[&str] = &["profile.rs", "storage.rs"];
 
+/// Rules that hold for the flows of every profile: an expression, and the only file of the sources that has it.
+const ONCE: &[(&str, &str)] = &[
+    ("fn policy", "compressor/config.rs"),
+    ("fn note_refresh", "profile/rfc3095/transitions.rs"),
+    ("ir_packets(1)", "flow/establish.rs"),
+    (".is_rejected(", "flow/sender.rs"),
+    (".admits(hash", "flow/sender.rs"),
+    (".rests(", "flow/sender.rs"),
+    ("failures <<", "flow/health.rs"),
+    (".on_static_damage()", "flow/health.rs"),
+];
+
+#[test]
+fn rules_of_flows_stand_once() {
+    for (expression, place) in ONCE {
+        let has = |path: &PathBuf| code(&fs::read_to_string(path).unwrap()).contains(expression);
+        let files: Vec<_> = sources(&source()).into_iter().filter(has).collect();
+        assert_eq!(files, [source().join(place)], "{expression}");
+    }
+}
+
 #[test]
 fn profiles_do_not_import_each_other() {
     let profiles = profiles();
@@ -70,9 +91,14 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Returns a source without comments.
+fn code(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap()).collect()
+}
+
 /// Returns the first names of paths that begin at the module of profiles.
 fn imports(text: &str) -> Vec<String> {
-    let code: String = text.lines().map(|line| line.split("//").next().unwrap()).collect();
+    let code = code(text);
     let behind = ["crate::profile::", "super::super::"].map(|start| code.split(start).skip(1));
     let mut names = Vec::new();
     for rest in behind.into_iter().flatten() {
