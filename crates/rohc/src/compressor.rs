@@ -170,7 +170,6 @@ impl<'m> Compressor<'m> {
     }
 
     /// [`compress`](Self::compress), for who has parsed the packet already.
-    #[inline]
     pub fn compress_parsed(
         &mut self,
         now: Instant,
