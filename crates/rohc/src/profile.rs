@@ -16,6 +16,7 @@ pub(crate) mod uncompressed;
 
 use thinair_wire::time::Instant;
 
+use crate::channel::ProfileSet;
 use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
 use crate::decompressor::{
     Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, SharedMemory, Traced,
@@ -206,6 +207,15 @@ macro_rules! registry {
                 None
             }
 
+            /// True if a profile of the set predicts packets.
+            #[inline]
+            pub(crate) fn predicts(profiles: ProfileSet) -> bool {
+                $($(#[$attribute])* if <$sender as SenderContext>::predicts(profiles) {
+                    return true;
+                })+
+                false
+            }
+
             /// Compresses the packet that the context used last predicts.
             #[inline]
             pub(crate) fn compress_predicted<'m>(
@@ -215,7 +225,8 @@ macro_rules! registry {
                 linked: &mut Option<Linked<'_, 'm>>,
                 out: &mut [u8],
             ) -> Option<Compressed> {
-                $($(#[$attribute])* {
+                let profiles = compressor.config.channel.profiles();
+                $($(#[$attribute])* if <$sender as SenderContext>::predicts(profiles) {
                     let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, linked, out);
                     if done.is_some() {
                         return done;

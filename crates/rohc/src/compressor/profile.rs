@@ -4,6 +4,7 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use super::{CompressError, Compressed, Compressor, CompressorConfig, SharedMemory};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
@@ -28,6 +29,15 @@ pub(crate) trait SenderContext {
     ) -> Option<Result<Compressed, CompressError>>
     where
         Self: Sized;
+
+    /// True if a profile of the set predicts packets.
+    #[inline]
+    fn predicts(_profiles: ProfileSet) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
 
     /// Compresses the packet that the context used last predicts, before it is parsed. `None`, without a change, for other packets.
     #[inline]

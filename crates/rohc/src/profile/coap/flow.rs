@@ -5,7 +5,7 @@ use thinair_wire::time::Instant;
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::{Base, CoapMessage, CoapPath, decompress};
 use crate::arrival::Moment;
-use crate::channel::Integrity;
+use crate::channel::{Integrity, ProfileSet};
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
@@ -37,6 +37,11 @@ impl SenderContext for CoapSenderContext {
     }
 
     #[inline]
+    fn predicts(profiles: ProfileSet) -> bool {
+        profiles.has(ProfileId::Coap)
+    }
+
+    #[inline]
     fn compress_predicted<'m>(
         compressor: &mut Compressor<'m>,
         now: Instant,
@@ -44,8 +49,7 @@ impl SenderContext for CoapSenderContext {
         linked: &mut Option<Linked<'_, 'm>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let has_profile = compressor.config.channel.profiles().has(ProfileId::Coap);
-        if has_profile { compressor.compress_message(now, packet, linked, out) } else { None }
+        compressor.compress_message(now, packet, linked, out)
     }
 
     fn form(&self) -> FeedbackForm {

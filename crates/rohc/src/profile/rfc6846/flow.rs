@@ -5,6 +5,7 @@ use thinair_wire::time::Instant;
 use super::compress::TcpSenderContext;
 use super::{Base, Pattern, TcpRoom, TcpSegment, decompress};
 use crate::arrival::Moment;
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, RECENT, Refused, SenderContext,
@@ -42,6 +43,11 @@ impl SenderContext for TcpSenderContext {
     }
 
     #[inline]
+    fn predicts(profiles: ProfileSet) -> bool {
+        profiles.has(ProfileId::Tcp)
+    }
+
+    #[inline]
     fn compress_predicted<'m>(
         compressor: &mut Compressor<'m>,
         now: Instant,
@@ -49,8 +55,7 @@ impl SenderContext for TcpSenderContext {
         _: &mut Option<Linked<'_, 'm>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let has_profile = compressor.config.channel.profiles().has(ProfileId::Tcp);
-        if has_profile { compressor.compress_regular_segment(now, packet, out) } else { None }
+        compressor.compress_regular_segment(now, packet, out)
     }
 
     fn form(&self) -> FeedbackForm {
