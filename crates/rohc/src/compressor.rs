@@ -16,7 +16,7 @@ use thinair_wire::window::CAPACITY;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::Linked;
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
 use crate::pace::SteadyClock;
 use crate::profile::{Format, ProfileId, SenderPlace as Place};
@@ -157,7 +157,8 @@ impl<'m> Compressor<'m> {
         mut linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
         if Place::predicts(self.config.channel.profiles())
-            && let Some(done) = self.compress_unparsed(now, packet, &mut linked, out)
+            && let Some(done) =
+                self.compress_unparsed(now, packet, linked.as_mut().map(|linked| &mut *linked.sent), out)
         {
             return Ok(done);
         }
@@ -173,11 +174,11 @@ impl<'m> Compressor<'m> {
         &mut self,
         now: Instant,
         packet: &[u8],
-        linked: &mut Option<Linked<'_, 'm>>,
+        sent: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
         let now = Some(self.clock.at(now)).filter(|now| *now >= self.latest)?;
-        let done = Place::compress_predicted(self, now, packet, linked, out)?;
+        let done = Place::compress_predicted(self, now, packet, sent, out)?;
         self.latest = now;
         Some(done)
     }

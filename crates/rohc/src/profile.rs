@@ -22,7 +22,7 @@ use crate::decompressor::{
     Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, SharedMemory, Traced,
     Verified,
 };
-use crate::exchange::Linked;
+use crate::exchange::Exchanges;
 use crate::packet::PacketHeader;
 pub use format::Format;
 
@@ -222,12 +222,12 @@ macro_rules! registry {
                 compressor: &mut Compressor<'m>,
                 now: Instant,
                 packet: &[u8],
-                linked: &mut Option<Linked<'_, 'm>>,
+                mut sent: Option<&mut Exchanges<'m>>,
                 out: &mut [u8],
             ) -> Option<Compressed> {
                 let profiles = compressor.config.channel.profiles();
                 $($(#[$attribute])* if <$sender as SenderContext>::predicts(profiles) {
-                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, linked, out);
+                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, sent.as_deref_mut(), out);
                     if done.is_some() {
                         return done;
                     }

@@ -7,7 +7,7 @@ use super::{CompressError, Compressed, Compressor, CompressorConfig, SharedMemor
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::Linked;
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{Feedback, FeedbackForm};
 
 /// A packet to be compressed.
@@ -39,13 +39,14 @@ pub(crate) trait SenderContext {
         false
     }
 
-    /// Compresses the packet that the context used last predicts, before it is parsed. `None`, without a change, for other packets.
+    /// Compresses the packet that the context used last predicts, before it is parsed, and records it among those `sent`. `None`, without a
+    /// change, for other packets.
     #[inline]
     fn compress_predicted<'m>(
         _compressor: &mut Compressor<'m>,
         _now: Instant,
         _packet: &[u8],
-        _linked: &mut Option<Linked<'_, 'm>>,
+        _sent: Option<&mut Exchanges<'m>>,
         _out: &mut [u8],
     ) -> Option<Compressed>
     where

@@ -16,7 +16,7 @@ use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Traced, Verified, on_failure,
 };
-use crate::exchange::Linked;
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -46,10 +46,10 @@ impl SenderContext for CoapSenderContext {
         compressor: &mut Compressor<'m>,
         now: Instant,
         packet: &[u8],
-        linked: &mut Option<Linked<'_, 'm>>,
+        sent: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        compressor.compress_message(now, packet, linked, out)
+        compressor.compress_message(now, packet, sent, out)
     }
 
     fn form(&self) -> FeedbackForm {

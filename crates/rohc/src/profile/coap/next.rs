@@ -10,7 +10,7 @@ use super::outline::Holes;
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates};
 use super::{HeaderFields, header};
 use crate::compressor::{Compressed, Compressor, CompressorConfig, SharedMemory};
-use crate::exchange::Linked;
+use crate::exchange::Exchanges;
 
 /// Octets of headers that are predicted.
 const MOST: usize = 128;
@@ -22,7 +22,7 @@ impl<'m> Compressor<'m> {
         &mut self,
         now: Instant,
         packet: &[u8],
-        linked: &mut Option<Linked<'_, 'm>>,
+        sent: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
         let cid = self.flows.newest_in_use()?;
@@ -41,7 +41,6 @@ impl<'m> Compressor<'m> {
             let mode = context.shared.path.ip_id_mode;
             (ip_id.watch(mode, x.ip_id, x.msn as u16, false) == mode).then_some(())?;
         }
-        let sent = linked.as_mut().map(|linked| &mut *linked.sent);
         let mut memory = CoapSenderMemory { templates, sent, received: None, bases };
         let parts = packet.split_at_checked(len)?;
         let done = context.send(now, true, parts, &mut x, cid, &self.config, &mut memory, out).ok()?;

@@ -16,7 +16,7 @@ use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Threshold, Traced, Verified, on_failure,
 };
-use crate::exchange::Linked;
+use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -52,7 +52,7 @@ impl SenderContext for TcpSenderContext {
         compressor: &mut Compressor<'m>,
         now: Instant,
         packet: &[u8],
-        _: &mut Option<Linked<'_, 'm>>,
+        _: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
         compressor.compress_regular_segment(now, packet, out)
