@@ -210,7 +210,7 @@ macro_rules! registry {
             /// True if a profile of the set predicts packets.
             #[inline]
             pub(crate) fn predicts(profiles: ProfileSet) -> bool {
-                $($(#[$attribute])* if <$sender as SenderContext>::predicts(profiles) {
+                $($(#[$attribute])* if !thinair_wire::IS_SMALL && <$sender as SenderContext>::predicts(profiles) {
                     return true;
                 })+
                 false
