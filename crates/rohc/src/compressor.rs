@@ -16,7 +16,7 @@ use thinair_wire::window::CAPACITY;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::Linked;
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
 use crate::id::{Format, ProfileId};
 use crate::pace::SteadyClock;
@@ -157,16 +157,31 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
         mut linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
-        let steady = self.clock.at(now);
-        if steady >= self.latest
-            && let Some(done) = Place::compress_predicted(self, steady, packet, &mut linked, out)
+        if Place::predicts(self.config.channel.profiles())
+            && let Some(done) =
+                self.compress_unparsed(now, packet, linked.as_mut().map(|linked| &mut *linked.sent), out)
         {
-            self.latest = steady;
             return Ok(done);
         }
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked, owed: None }, out)
+    }
+
+    /// Compresses the packet that the context used last predicts. `None`, without a change, for another packet, and after the clock was set
+    /// back.
+    #[inline(never)]
+    fn compress_unparsed(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        sent: Option<&mut Exchanges<'m>>,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let now = Some(self.clock.at(now)).filter(|now| *now >= self.latest)?;
+        let done = Place::compress_predicted(self, now, packet, sent, out)?;
+        self.latest = now;
+        Some(done)
     }
 
     /// [`compress`](Self::compress), for who has parsed the packet already.

@@ -18,12 +18,12 @@ use core::marker::PhantomData;
 
 use thinair_wire::time::Instant;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, ProfileSet};
 use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
 use crate::decompressor::{
     Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced, Verified,
 };
-use crate::exchange::Linked;
+use crate::exchange::Exchanges;
 use crate::field::timer::FarClock;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
@@ -119,17 +119,27 @@ macro_rules! registry {
                 None
             }
 
+            /// True if a profile of the set predicts packets.
+            #[inline]
+            pub(crate) fn predicts(profiles: ProfileSet) -> bool {
+                $($(#[$attribute])* if !thinair_wire::IS_SMALL && <$sender as SenderContext>::predicts(profiles) {
+                    return true;
+                })+
+                false
+            }
+
             /// Compresses the packet that the context used last predicts.
             #[inline]
             pub(crate) fn compress_predicted<'m>(
                 compressor: &mut Compressor<'m>,
                 now: Instant,
                 packet: &[u8],
-                linked: &mut Option<Linked<'_, 'm>>,
+                mut sent: Option<&mut Exchanges<'m>>,
                 out: &mut [u8],
             ) -> Option<Compressed> {
-                $($(#[$attribute])* {
-                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, linked, out);
+                let profiles = compressor.config.channel.profiles();
+                $($(#[$attribute])* if <$sender as SenderContext>::predicts(profiles) {
+                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, sent.as_deref_mut(), out);
                     if done.is_some() {
                         return done;
                     }

@@ -22,3 +22,6 @@ pub mod range;
 pub mod serial;
 pub mod time;
 pub mod window;
+
+/// True if this crate is built for size (`opt-level` s or z). A fast path beside a full path is then left out.
+pub const IS_SMALL: bool = cfg!(small);

@@ -4,9 +4,10 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use super::{CompressError, Compressed, Compressor, CompressorConfig, SharedMemory};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::Linked;
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{Feedback, FeedbackForm};
 
 /// A packet to be compressed.
@@ -31,13 +32,23 @@ pub(crate) trait SenderContext {
     where
         Self: Sized;
 
-    /// Compresses the packet that the context used last predicts, before it is parsed. `None`, without a change, for other packets.
+    /// True if a profile of the set predicts packets.
+    #[inline]
+    fn predicts(_profiles: ProfileSet) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
+    /// Compresses the packet that the context used last predicts, before it is parsed, and records it among those `sent`. `None`, without a
+    /// change, for other packets.
     #[inline]
     fn compress_predicted<'m>(
         _compressor: &mut Compressor<'m>,
         _now: Instant,
         _packet: &[u8],
-        _linked: &mut Option<Linked<'_, 'm>>,
+        _sent: Option<&mut Exchanges<'m>>,
         _out: &mut [u8],
     ) -> Option<Compressed>
     where

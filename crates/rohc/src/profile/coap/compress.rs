@@ -396,7 +396,7 @@ impl CoapSenderContext {
 
     /// True if the context determines all fields of a packet, and nothing has to be repeated.
     #[inline]
-    pub(super) fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
+    fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
         is_known && self.establishment.is_established() && self.pending.is_none() && x.carries.is_nothing()
     }

@@ -5,7 +5,7 @@ use thinair_wire::time::Instant;
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::{Base, CoapMemory, CoapMessage, CoapPath, decompress};
 use crate::arrival::Moment;
-use crate::channel::Integrity;
+use crate::channel::{Integrity, ProfileSet};
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
@@ -16,7 +16,7 @@ use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Traced, Verified,
 };
-use crate::exchange::Linked;
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::Attempt;
@@ -40,15 +40,19 @@ impl SenderContext for CoapSenderContext {
     }
 
     #[inline]
+    fn predicts(profiles: ProfileSet) -> bool {
+        profiles.has(ProfileId::Coap)
+    }
+
+    #[inline]
     fn compress_predicted<'m>(
         compressor: &mut Compressor<'m>,
         now: Instant,
         packet: &[u8],
-        linked: &mut Option<Linked<'_, 'm>>,
+        sent: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let has_profile = compressor.config.channel.profiles().has(ProfileId::Coap);
-        if has_profile { compressor.compress_message(now, packet, linked, out) } else { None }
+        compressor.compress_message(now, packet, sent, out)
     }
 
     fn form(&self) -> FeedbackForm {

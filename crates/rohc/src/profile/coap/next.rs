@@ -10,38 +10,37 @@ use super::outline::Holes;
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates};
 use super::{CoapMemory, HeaderFields, header};
 use crate::compressor::{Compressed, Compressor, CompressorConfig};
-use crate::exchange::Linked;
+use crate::exchange::Exchanges;
 
 /// Octets of headers that are predicted.
 const MOST: usize = 128;
 
 impl<'m> Compressor<'m> {
     /// Compresses the packet if it is the predicted one of the flow that was sent last. `None`, without a change, if it is another one.
-    #[inline(never)]
+    #[inline]
     pub(super) fn compress_message(
         &mut self,
         now: Instant,
         packet: &[u8],
-        linked: &mut Option<Linked<'_, 'm>>,
+        sent: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
         let cid = self.flows.newest_in_use()?;
         let CoapMemory { templates, bases, .. } = &mut self.shared.coap;
         let context = self.flows.context_mut::<CoapSenderContext>(cid)?;
+        let template = context.regular_template(now, templates)?;
+        let mut x = HeaderFields::new(context.shared.current);
+        let len = context.predict(packet, &mut x, template, &self.config)?;
         let (ports, path) = (&self.config.coap.ports, &context.shared.path);
-        // A message on another port is CoAP by a strict parse alone.
-        let is_listed = ports.has(path.source_port) || ports.has(path.destination_port);
-        if !is_listed {
+        if !ports.has(path.source_port) && !ports.has(path.destination_port) {
+            // A message on another port is CoAP by a strict parse alone.
             return None;
         }
-        let mut x = HeaderFields::new(context.shared.current);
-        let len = context.predict(now, packet, &mut x, templates, &self.config)?;
         let mut ip_id = context.ip_id;
         if !context.shared.path.v6 {
             let mode = context.shared.path.ip_id_mode;
             (ip_id.watch(mode, x.ip_id, x.msn as u16, false) == mode).then_some(())?;
         }
-        let sent = linked.as_mut().map(|linked| &mut *linked.sent);
         let mut memory = CoapSenderMemory { templates, sent, received: None, bases };
         let parts = packet.split_at_checked(len)?;
         let done = context.send(now, true, parts, &mut x, cid, &self.config, &mut memory, out).ok()?;
@@ -52,32 +51,38 @@ impl<'m> Compressor<'m> {
 }
 
 impl CoapSenderContext {
-    /// Sets the fields of the next packet, and returns the octets of its headers, if the packet is that one, and nothing has to be sent but
-    /// its MSN.
+    /// Returns the template of the last packet, if the MSN of the next one follows its Message ID, and nothing has to be sent but the MSN.
+    #[inline]
+    fn regular_template<'t>(&self, now: Instant, templates: &'t Templates<'_>) -> Option<&'t Template> {
+        let template = self.shared.template(self.shared.current, templates)?;
+        let follows = template.message_id == MessageIdMode::Counted
+            && Template::is_own(template.message_type)
+            && !template.refers;
+        let is_calm = template.left | template.anchors_left == 0
+            && self.establishment.is_established()
+            && self.pending.is_none()
+            && self.switches == 0
+            && !self.shared.path.switching
+            && !self.is_first()
+            && self.establishment.is_quiet(now);
+        (follows && is_calm).then_some(template)
+    }
+
+    /// Sets the fields of the next packet, and returns the octets of its headers, if the packet is that one.
     #[inline]
     fn predict(
         &self,
-        now: Instant,
         packet: &[u8],
         x: &mut HeaderFields<'_>,
-        templates: &Templates<'_>,
+        template: &Template,
         config: &CompressorConfig,
     ) -> Option<usize> {
         let (state, path) = (&self.shared, &self.shared.path);
-        let template = state.template(state.current, templates)?;
         let outline = state.outline(template);
         if !template.is_plain() {
             x.holes = Holes::of(outline, template.holes);
         }
-        // The MSN follows the Message ID, and all that the packet carries follows from the MSN.
-        let follows = template.message_id == MessageIdMode::Counted
-            && Template::is_own(template.message_type)
-            && !template.refers
-            && !template.is_irregular(&x.holes)
-            && x.holes.as_slice().iter().all(|hole| hole.has_anchor());
-        let is_calm =
-            self.switches == 0 && !path.switching && !self.is_first() && self.establishment.is_quiet(now);
-        if !follows || !is_calm || !self.is_quiet(x, template) {
+        if template.is_irregular(&x.holes) || !x.holes.as_slice().iter().all(|hole| hole.has_anchor()) {
             return None;
         }
         x.msn = state.msn.wrapping_add(1);

@@ -98,7 +98,6 @@ pub(super) fn compressed(
                 continue;
             }
         }
-        writer.rewind();
         if write(format, writer, next, x).is_ok() {
             return Some(format);
         }
@@ -109,6 +108,7 @@ pub(super) fn compressed(
 /// Writes a packet in a format, if it fits.
 #[inline(never)]
 fn write(format: Format, writer: &mut Writer<'_>, next: &mut TcpState, x: &mut TcpFields) -> Step {
+    writer.rewind();
     base(format, writer, next, x)?;
     irregular(writer, next, x)
 }

@@ -5,6 +5,7 @@ use thinair_wire::time::Instant;
 use super::compress::TcpSenderContext;
 use super::{Base, Pattern, TcpRoom, TcpSegment, decompress};
 use crate::arrival::Moment;
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, RECENT, Refused, SenderContext,
@@ -15,7 +16,7 @@ use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Threshold, Traced, Verified,
 };
-use crate::exchange::Linked;
+use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::Newcomer;
@@ -45,15 +46,19 @@ impl SenderContext for TcpSenderContext {
     }
 
     #[inline]
+    fn predicts(profiles: ProfileSet) -> bool {
+        profiles.has(ProfileId::Tcp)
+    }
+
+    #[inline]
     fn compress_predicted<'m>(
         compressor: &mut Compressor<'m>,
         now: Instant,
         packet: &[u8],
-        _: &mut Option<Linked<'_, 'm>>,
+        _: Option<&mut Exchanges<'m>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let has_profile = compressor.config.channel.profiles().has(ProfileId::Tcp);
-        if has_profile { compressor.compress_regular_segment(now, packet, out) } else { None }
+        compressor.compress_regular_segment(now, packet, out)
     }
 
     fn form(&self) -> FeedbackForm {

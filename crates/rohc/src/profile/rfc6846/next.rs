@@ -22,7 +22,7 @@ const ROOM: usize = 16;
 
 impl Compressor<'_> {
     /// Compresses a regular segment of the connection that was sent last. `None`, without a change, for another packet.
-    #[inline(never)]
+    #[inline]
     pub(super) fn compress_regular_segment(
         &mut self,
         now: Instant,
