@@ -73,6 +73,14 @@ impl Establishment {
         }
     }
 
+    /// [`begin_packet`](Self::begin_packet) of a profile without fields that can change.
+    #[inline]
+    pub(crate) fn begin_static_packet(&mut self, now: Instant, policy: &Refresh) {
+        if self.begin_packet(now, policy) == Due::Dynamic {
+            self.acknowledge();
+        }
+    }
+
     #[cold]
     fn refresh(&mut self, due: Due, policy: &Refresh) -> Due {
         match due {

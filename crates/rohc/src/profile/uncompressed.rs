@@ -22,7 +22,6 @@ use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::refresh::Due;
 use crate::state::DecompressorState;
 
 /// Octets of the IR header without the CID.
@@ -144,10 +143,7 @@ impl Compressor<'_> {
         self.flows.touch(cid);
         let state = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let policy = self.config.policy(state.establishment.is_two_way());
-        if state.establishment.begin_packet(now, policy) == Due::Dynamic {
-            // There is no dynamic part.
-            state.establishment.acknowledge();
-        }
+        state.establishment.begin_static_packet(now, policy);
         let frame = CidFrame::new(cid, self.config.channel.cids());
         let may_be_normal = packet.first().is_some_and(|first| is_ip(*first));
         let format = if state.establishment.is_ir() || !may_be_normal { Format::Ir } else { Format::Normal };

@@ -10,9 +10,10 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
     Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    SharedMemory, Traced, Verified, on_failure, verify_crc8,
+    SharedMemory, Traced, Verified, verify_crc8,
 };
-use crate::feedback::{AckType, Feedback};
+use crate::feedback::Feedback;
+use crate::flow::health::{Evidence, Health, Verdict};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::id::{Format, ProfileId};
@@ -24,14 +25,12 @@ use crate::state::DecompressorState;
 pub(crate) struct ToyReceiver {
     flow: ToyFlow,
     msn: u8,
-    state: DecompressorState,
-    /// Outcomes of the last 16 packets: 1 is a failure.
-    failures: u16,
+    health: Health,
 }
 
 impl ReceiverContext for ToyReceiver {
     fn new(_: ProfileId) -> Self {
-        Self { flow: ToyFlow::default(), msn: 0, state: DecompressorState::Nc, failures: 0 }
+        Self { flow: ToyFlow::default(), msn: 0, health: Health::NEW }
     }
 
     fn profile(&self) -> ProfileId {
@@ -51,7 +50,7 @@ impl ReceiverContext for ToyReceiver {
             verify_crc8(packet.header, &reader, Format::IrCr)?;
             let base = decompressor.contexts.get(usize::from(x.base)).and_then(|slot| Self::of(&slot.place));
             // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
-            let base = base.filter(|base| base.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
+            let base = base.filter(|base| base.health.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
             let header = Ipv6 { payload_length: x.payload_length, ..base.flow.from_source(x.source).0 };
             if of(Check::Crc8, header) != x.check {
                 return Err(Failure::Crc(Format::IrCr).into());
@@ -66,7 +65,7 @@ impl ReceiverContext for ToyReceiver {
         let payload = reader.remaining();
         let mut context = Self::new(profile);
         context.flow = ToyFlow(Ipv6 { payload_length: 0, ..header });
-        context.state.on_success();
+        context.health.state.on_success();
         // The CRC does not cover the payload, so a truncated packet is detected here.
         if context.flow.header(payload) != Some(header) {
             return Err(Failure::Malformed.into());
@@ -86,7 +85,7 @@ impl ReceiverContext for ToyReceiver {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
         let mut msn = 0;
         uo_0(&mut reader, &mut msn).map_err(|_| Failure::Malformed)?;
-        match self.state {
+        match self.health.state {
             DecompressorState::Fc => {}
             DecompressorState::Nc | DecompressorState::Sc => return Err(Failure::NotAllowed(Format::Uo0)),
         }
@@ -126,29 +125,27 @@ impl ReceiverContext for ToyReceiver {
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (profile, state, sn) = (ProfileId::Toy, self.state.name(), Some(u32::from(self.msn)));
+        let (profile, state, sn) = (ProfileId::Toy, self.health.state.name(), Some(u32::from(self.msn)));
         ContextState { cid, profile, state, mode: config.mode, sn }
     }
 
     fn note_success(&mut self, _: u8, format: Format, _: Mode) -> bool {
-        self.failures <<= 1;
+        self.health.note_success();
         format.is_initialization()
     }
 
-    /// Counts a failure. Only the static context can need repair, by an IR packet.
-    fn note_failure(
-        &mut self,
-        _: Moment,
-        _: u8,
-        _: Option<&Failure>,
-        policy: &NackPolicy<'_>,
-    ) -> Option<AckType> {
-        self.failures = self.failures << 1 | 1;
-        on_failure(&mut self.state, policy.nack().is_reached(self.failures), false, true)
+    fn health_mut(&mut self) -> Option<&mut Health> {
+        Some(&mut self.health)
+    }
+
+    /// Judges a failure. Only the static context can need repair, by an IR packet.
+    fn judge(&mut self, _: Moment, _: u8, _: Option<&Failure>, policy: &NackPolicy<'_>) -> Verdict {
+        let nack = policy.nack();
+        Verdict::Evidence(Evidence { nack, is_urgent: false, is_repair: false, static_nack: Some(0) })
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        let sn_bits = if self.state == DecompressorState::Nc { 0 } else { 4 };
+        let sn_bits = if self.health.state == DecompressorState::Nc { 0 } else { 4 };
         Feedback { sn: u32::from(self.msn), sn_bits, mode: None, ..element }
     }
 }

@@ -14,25 +14,21 @@ use crate::compressor::{
 };
 use crate::contexts::ContextState;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::establish::Establishment;
 use crate::framing::CidFrame;
 use crate::mode::Mode;
 use crate::id::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, RefreshTimer};
 
 /// Context of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToySender {
     flow: ToyFlow,
     msn: u8,
-    /// IR packets still to be sent before `UO-0`.
-    ir_left: u8,
-    /// The decompressor has sent feedback.
-    two_way: bool,
-    /// It has acknowledged the context, which may be a base.
+    establishment: Establishment,
+    /// The decompressor has acknowledged the context, which may be a base.
     is_base: bool,
     /// The base that IR-CR packets refer to.
     base: Option<Cid>,
-    timer: RefreshTimer,
 }
 
 impl SenderContext for ToySender {
@@ -45,25 +41,15 @@ impl SenderContext for ToySender {
             return None;
         }
         let (flow, payload) = ToyFlow::of(packet.chain)?;
-        let hash = compressor.flows.hash(&flow);
-        let found = compressor.flows.find::<Self>(hash, |_, context| context.flow == flow);
-        let cid = match found {
-            Some(cid) => cid,
-            None => compressor.begin_toy(packet, flow, hash)?,
+        let cid = match compressor.flows.find_flow(&flow, |_, context: &Self| context.flow == flow) {
+            Ok(cid) => cid,
+            Err(hash) => compressor.begin_toy(packet, flow, hash)?,
         };
-        if compressor.flows.rests(cid) {
-            return None;
-        }
-        compressor.flows.touch(cid);
-        let context = compressor.flows.context_mut::<Self>(cid)?;
-        let done = context.compress(packet.now, payload, cid, &compressor.config, out);
-        if let Ok(compressed) = &done {
-            compressor.note_cost(compressed);
-        }
-        match done {
-            Err(Refused::ByThisPacket) => None,
-            done => Some(done.map_err(|_| CompressError::OutputTooSmall { have: out.len() })),
-        }
+        let now = packet.now;
+        let attempt = compressor.compress_with(cid, out, |context: &mut Self, config, _, out| {
+            context.compress(now, payload, cid, config, out)
+        });
+        attempt.done()
     }
 
     fn form(&self) -> FeedbackForm {
@@ -72,12 +58,12 @@ impl SenderContext for ToySender {
 
     fn receive_feedback(
         &mut self,
-        _: Instant,
+        now: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
         _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
-        self.two_way = true;
+        self.establishment.answered(now);
         match feedback.ack {
             AckType::Ack => {
                 (self.is_base, self.base) = (true, None);
@@ -85,7 +71,7 @@ impl SenderContext for ToySender {
             }
             // Without its context, the decompressor may lack the base, too.
             AckType::Nack | AckType::StaticNack => {
-                self.ir_left = self.ir_left.max(1);
+                self.establishment.require_ir(1);
                 self.base.take()
             }
         }
@@ -96,33 +82,34 @@ impl SenderContext for ToySender {
     }
 
     fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
-        self.ir_left = config.repetitions;
+        self.establishment.require_ir(config.repetitions);
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = if self.ir_left > 0 { "IR" } else { "SO" };
-        let mode = Mode::with_feedback(self.two_way);
+        let state = self.establishment.state().name();
+        let mode = Mode::with_feedback(self.establishment.is_two_way());
         ContextState { cid, profile: ProfileId::Toy, state, mode, sn: Some(u32::from(self.msn)) }
     }
 }
 
-impl Compressor<'_> {
+impl<'m> Compressor<'m> {
     /// Creates a context for a new flow; `None` if another profile has to compress it.
-    fn begin_toy(&mut self, packet: &OutgoingPacket<'_, '_, '_>, flow: ToyFlow, hash: u32) -> Option<Cid> {
-        let pair = self.flows.pair(packet.chain.packet());
-        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(hash, pair) {
-            return None;
-        }
+    fn begin_toy(
+        &mut self,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        flow: ToyFlow,
+        hash: u32,
+    ) -> Option<Cid> {
+        let newcomer = self.admit(packet.now, hash, packet.chain.packet())?;
         let is_base = |cid: &Cid| {
             let context = self.flows.context::<ToySender>(*cid);
             context.is_some_and(|base| base.is_base && base.flow.from_source(flow.0.source) == flow)
         };
         let base = self.flows.latest().find(is_base).filter(|base| u8::try_from(base.value()).is_ok());
-        let cid = self.flows.claim(hash, pair)?;
-        self.release(cid);
+        let cid = self.begin(packet, newcomer, None)?;
         let base = base.filter(|base| *base != cid);
-        let (ir_left, timer) = (self.config.repetitions, RefreshTimer::start(packet.now));
-        let context = ToySender { flow, msn: 0, ir_left, two_way: false, is_base: false, base, timer };
+        let establishment = Establishment::new(packet.now, self.config.repetitions);
+        let context = ToySender { flow, msn: 0, establishment, is_base: false, base };
         self.flows.set(cid, context);
         Some(cid)
     }
@@ -139,12 +126,9 @@ impl ToySender {
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         let mut header = self.flow.header(payload).ok_or(Refused::ByThisPacket)?;
-        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
-        let refresh = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
-        if refresh {
-            self.ir_left = policy.ir_packets(1);
-        }
-        let is_ir = self.ir_left > 0;
+        let policy = config.policy(self.establishment.is_two_way());
+        self.establishment.begin_static_packet(now, policy);
+        let is_ir = self.establishment.is_ir();
         let (format, mut msn) = match self.base {
             Some(_) if is_ir => (Format::IrCr, 0),
             _ if is_ir => (Format::Ir, 0),
@@ -173,10 +157,11 @@ impl ToySender {
         }
 
         self.msn = msn;
-        self.ir_left = self.ir_left.saturating_sub(1);
+        let refresh = is_ir && self.establishment.is_refresh();
+        self.establishment.count(format);
         let (profile, header_in) = (ProfileId::Toy, Ipv6::LEN);
         let compressed = Compressed { cid, profile, format, header_in, header_out, len, refresh };
-        self.timer.sent(now, &compressed, is_ir, policy);
+        self.establishment.sent(now, &compressed, is_ir, policy);
         Ok(compressed)
     }
 }
