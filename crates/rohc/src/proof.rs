@@ -3,8 +3,12 @@
 //! clock and carrier allow ([`Passed`]) are tried, and one is accepted if no other one fits: the packet that was sent is among them. The
 //! clock alone proves none, since a sender that was silent has sent fewer packets than fit into the time.
 
-use crate::arrival::{Arrivals, CLOCK_TURN, Moment, Passed};
+use crate::arrival::Passed;
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
+use crate::arrival::{Arrivals, CLOCK_TURN, Moment};
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
 use crate::caution::REPEATED;
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
 use crate::field::movement::Movement;
 
 /// Largest distance ahead. A packet that is farther ahead counts as one that is behind.
@@ -68,6 +72,7 @@ impl Candidates {
 }
 
 /// Bits of an RTP timestamp in a packet.
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimestampBits {
     /// None: the timestamp goes on from the last one. The bits of the sequence number come round after `turn` packets.
@@ -76,6 +81,7 @@ pub(crate) enum TimestampBits {
     Sent { reach: u32, step: u32 },
 }
 
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
 impl TimestampBits {
     /// True if the timestamp may have jumped in at most `packets` lost ones, those that carried the jump among them, and the packet has too
     /// few bits of it. A CRC accepts one that goes on from the last one. `has_jumped` tells that timestamps of the flow have jumped.
@@ -105,6 +111,7 @@ impl TimestampBits {
 
 /// True if an IP-ID that a packet depends on is likely to have moved in as many packets as the carrier counts: no checksum covers it, and a
 /// CRC may accept a wrong one.
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
 pub(crate) fn has_moved_by_count(arrivals: &Arrivals, now: Moment, movement: &Movement) -> bool {
     let passed = arrivals.passed(now);
     passed.is_counted && passed.most > REPEATED as u32 && movement.is_likely_in(passed.most)
