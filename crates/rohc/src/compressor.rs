@@ -1,11 +1,8 @@
 //! The compressor of a channel: IP packets in, ROHC packets out.
 
-mod churn;
 mod config;
-mod flows;
 mod outcome;
 mod profile;
-mod worth;
 
 use core::time::Duration;
 
@@ -18,21 +15,21 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
+use crate::flow::pace::SteadyClock;
+use crate::flow::refresh::Refresh;
 use crate::id::{Format, ProfileId};
-use crate::pace::SteadyClock;
 use crate::profile::SenderPlace as Place;
-use crate::refresh::Refresh;
 use crate::storage::BLOCK_OCTETS;
 pub use crate::storage::CompressorMemory;
 pub(crate) use crate::storage::SharedMemory;
 
+pub(crate) use crate::flow::table::FlowKey;
+use crate::flow::table::FlowTable;
+pub use crate::flow::table::{CompressorContext, FlowLink};
+pub(crate) use crate::flow::worth::HostPairs;
 pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, ReorderRatio, RtpDetection};
-pub(crate) use flows::FlowKey;
-use flows::FlowTable;
-pub use flows::{CompressorContext, FlowLink};
 pub(crate) use outcome::Refused;
 pub(crate) use profile::{OutgoingPacket, SenderContext};
-pub(crate) use worth::HostPairs;
 
 /// Number of recently used contexts that are searched for a base, or for one whose flow is over.
 pub(crate) const RECENT: usize = 128;

@@ -9,16 +9,16 @@ use core::time::Duration;
 pub use thinair_wire::coder::Traced;
 use thinair_wire::time::Instant;
 
-use crate::arrival::{Arrival, Moment};
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::arrival::{Arrival, Moment};
+use crate::flow::pace::SteadyClock;
 use crate::id::{Format, ProfileId};
 use crate::interop::Interop;
 use crate::mode::Mode;
-use crate::pace::SteadyClock;
 use crate::packet::{self, PacketBody, PacketHeader, PartsError};
 use crate::profile::ReceiverPlace as Place;
 use crate::segmentation::{Reassembler, SegmentError};

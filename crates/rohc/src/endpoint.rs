@@ -3,12 +3,12 @@
 
 use thinair_wire::time::Instant;
 
-use crate::arrival::Arrival;
 use crate::compressor::{CompressError, Compressed, Compressor, CompressorConfig};
 use crate::decompressor::{DecompressError, Decompressed, Decompressor, DecompressorConfig};
 #[cfg(feature = "coap")]
 use crate::exchange::{Exchanges, Linked};
 use crate::feedback::MAX_ELEMENT;
+use crate::flow::arrival::Arrival;
 use crate::packet;
 #[cfg(feature = "alloc")]
 use crate::storage::{CompressorMemory, DecompressorMemory};

@@ -56,8 +56,6 @@ extern crate self as thinair_rohc;
 #[cfg(test)]
 extern crate std;
 
-mod arrival;
-mod caution;
 pub mod channel;
 pub mod cid;
 pub mod compressor;
@@ -72,17 +70,13 @@ mod framing;
 mod id;
 mod interop;
 pub mod mode;
-mod pace;
 pub mod packet;
 pub mod profile;
-mod proof;
-pub mod refresh;
 pub mod segmentation;
 mod state;
 pub mod storage;
 mod work;
 
-pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};
 pub use compressor::{
@@ -93,10 +87,11 @@ pub use contexts::ContextState;
 pub use decompressor::{DecompressError, Decompressed, Decompressor, DecompressorConfig, Threshold};
 pub use endpoint::Endpoint;
 pub use feedback::FeedbackError;
+pub use flow::arrival::Arrival;
+pub use flow::refresh::{self, Refresh};
 pub use id::{Format, ProfileId};
 pub use interop::Interop;
 pub use mode::Mode;
-pub use refresh::Refresh;
 pub use storage::{
     CompressorMemory, CompressorStorage, DecompressorMemory, DecompressorStorage, Sizes, Storage,
 };

@@ -62,7 +62,7 @@ mod tests {
 
     use super::Work;
     use super::hostile::{HostileFlow, Run, all_gaps};
-    use crate::proof::TRIALS;
+    use crate::flow::search::TRIALS;
 
     /// Largest number of steps for one packet, as [`note`](super::note) counts them.
     const STEPS: usize = 12_288;

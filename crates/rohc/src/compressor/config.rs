@@ -5,8 +5,8 @@ use core::time::Duration;
 use thinair_wire::coder::Word;
 
 use crate::channel::Channel;
+use crate::flow::refresh::Refresh;
 use crate::interop::Interop;
-use crate::refresh::Refresh;
 
 /// Parameters of a compressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use thinair_wire::coder::Traced;
 
 use super::{Decompressor, DecompressorConfig, Failure, Problem, SharedMemory, Threshold, Verified};
-use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::Feedback;
+use crate::flow::arrival::Moment;
 use crate::flow::health::{Health, Verdict};
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;

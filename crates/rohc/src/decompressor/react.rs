@@ -8,10 +8,10 @@ use thinair_wire::time::Instant;
 use super::{
     Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem, ReceiverContext,
 };
-use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::arrival::Moment;
 use crate::flow::health::Verdict;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;

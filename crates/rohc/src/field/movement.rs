@@ -6,7 +6,7 @@
 //! if the IP-ID may have grown by more than its bits tell, and the next packet that has enough of them is waited for.
 
 use super::ip_id::SMALL_STEP;
-use crate::caution::REPEATED;
+use crate::flow::caution::REPEATED;
 
 /// Factor: an IP-ID that has moved within that many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;

@@ -6,8 +6,8 @@ use thinair_wire::time::Instant;
 
 use crate::compressor::Compressed;
 use crate::feedback::{AckType, Feedback};
+use crate::flow::refresh::{Due, Refresh, RefreshTimer};
 use crate::id::Format;
-use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
 
 /// Packets left in the states IR and FO, and the occasion of the next ones.

@@ -4,7 +4,6 @@ use thinair_wire::coder::{Coder, Reader, Step, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
-use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, HostPairs, OutgoingPacket, SenderContext,
@@ -16,6 +15,7 @@ use crate::decompressor::{
     Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::arrival::Moment;
 use crate::flow::establish::Establishment;
 use crate::flow::health::{Health, Verdict};
 use crate::framing::CidFrame;

@@ -5,7 +5,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::ipv6::Ipv6;
 
 use super::{IR, IR_CR, Replicated, ToyFlow, crc3, ir, ir_cr, of, uo_0};
-use crate::arrival::Moment;
+use crate::flow::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{

@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::id::Format;
-use crate::refresh::Refresh;
+use crate::flow::refresh::Refresh;
 use thinair_wire::time::Instant;
 
 /// Octets of an IR packet around the IPv6 header: type, profile and CRC.

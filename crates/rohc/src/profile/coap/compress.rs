@@ -16,17 +16,17 @@ use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, Template, Templates, TokenMode,
 };
 use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval};
-use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
+use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
+use crate::flow::pace::steps;
 use crate::flow::pending::Pending;
+use crate::flow::refresh::Due;
+use crate::flow::search::TRIALS;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
-use crate::pace::steps;
-use crate::proof::TRIALS;
-use crate::refresh::Due;
 
 /// Largest step of the MSN to follow the Message ID. After a larger step the Message ID gets a new anchor.
 const REACH: i16 = 200;

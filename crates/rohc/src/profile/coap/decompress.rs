@@ -8,14 +8,14 @@ use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
 use super::{HeaderFields, Whole, msn_interval};
-use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
+use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::health::Health;
+use crate::flow::pace::steps;
+use crate::flow::search::{Candidates, Matches, Proof, TRIALS};
 use crate::id::{Format, ProfileId};
-use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::proof::{Candidates, Matches, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 

@@ -4,7 +4,6 @@ use thinair_wire::time::Instant;
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::{Base, CoapMemory, CoapMessage, CoapPath, decompress};
-use crate::arrival::Moment;
 use crate::channel::{Integrity, ProfileSet};
 use crate::cid::Cid;
 use crate::compressor::{
@@ -18,6 +17,7 @@ use crate::decompressor::{
 };
 use crate::exchange::{Exchanges, Linked};
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::Attempt;
 use crate::id::{Format, ProfileId};

@@ -9,10 +9,10 @@ use super::header;
 use super::outline::Holes;
 use super::state::{ChecksumMode, CoapPath, CoapState};
 use super::{HeaderFields, Whole};
-use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::flow::arrival::{Arrivals, Moment};
+use crate::flow::pace::steps;
 use crate::id::Format;
-use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 

@@ -14,10 +14,10 @@ use super::proof::Twins;
 use super::rtp::RtpFields;
 use super::timestamp;
 use super::{IP_ID, IP_ID2, IpFields, LISTS, Rfc3095Fields, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
-use crate::arrival::Moment;
 use crate::decompressor::Failure;
+use crate::flow::arrival::Moment;
+use crate::flow::search::SumEquation;
 use crate::id::{Format, ProfileId};
-use crate::proof::SumEquation;
 use crate::work;
 
 /// Largest number of packets by which a packet may be late if its SN is its own, which may take any step within the

@@ -16,7 +16,7 @@ use super::timestamp::{Needed, Timestamps};
 use super::{
     BASE_IPS, IP_ID, IP_ID2, Rfc3095Fields, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift,
 };
-use crate::caution::{Moved, REPEATED};
+use crate::flow::caution::{Moved, REPEATED};
 use crate::id::Format;
 
 /// One packet in this many has the full IP-ID, if it moves and the carrier counts lost packets, except in R-mode.

@@ -25,16 +25,16 @@ use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
     upper,
 };
-use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
+use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
+use crate::flow::pace::steps;
 use crate::flow::pending::Pending;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
-use crate::pace::steps;
 use crate::state::CompressorState;
 
 /// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.

@@ -23,14 +23,14 @@ use super::{
     BASE_IPS, IP_ID, IpFields, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base, formats,
     has_rtp, has_t_bit_behind, upper,
 };
-use crate::arrival::{Arrivals, Moment};
-use crate::caution::REPEATED;
 use crate::decompressor::{Failure, Verified};
 use crate::field::movement::Movement;
+use crate::flow::arrival::{Arrivals, Moment};
+use crate::flow::caution::REPEATED;
 use crate::flow::health::Health;
+use crate::flow::pace::steps;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
-use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 

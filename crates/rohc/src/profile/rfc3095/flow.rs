@@ -8,7 +8,6 @@ use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::decompress;
 use super::next::RegularOutcome;
-use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, SenderContext, SharedMemory,
@@ -19,6 +18,7 @@ use crate::decompressor::{
     Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::Attempt;
 use crate::id::{Format, ProfileId};

@@ -13,12 +13,12 @@ use super::list_update::{ListUpdate, list_owners};
 use super::rtp::RtpFields;
 use super::table::Pool;
 use super::{BASE_IPS, LISTS, Rfc3095Fields, UdpFields, Upper, has_rtp, upper};
-use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::field::movement::Movement;
+use crate::flow::arrival::{Arrivals, Moment};
+use crate::flow::pace::steps;
 use crate::id::Format;
 use crate::mode::Mode;
-use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 

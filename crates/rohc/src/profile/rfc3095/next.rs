@@ -21,13 +21,13 @@ use super::{
     BASE_IPS, IpVersion, SN, UdpFields, Upper, has_own_sn, has_rtp, rtp, sn_plus, sn_shift, tail, timestamp,
     type0, upper,
 };
-use crate::arrival::Moment;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
 use crate::decompressor::Verified;
 use crate::field::ip_id::{Behavior, Watcher};
 use crate::field::timer::TimerLimits;
+use crate::flow::arrival::Moment;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;

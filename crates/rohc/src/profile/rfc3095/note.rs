@@ -13,8 +13,8 @@ use super::list_plan::{Assurance, ListState, items};
 use super::pending::changes;
 use super::table::{self, Pool};
 use super::{BASE_IPS, CSRC, IpFields, IpVersion, Rfc3095Fields, Upper, upper};
-use crate::caution::Moved;
 use crate::compressor::{CompressorConfig, Refused};
+use crate::flow::caution::Moved;
 
 /// Changes of a packet, as far as the rest of the compression depends on them.
 pub(super) struct Noted {

@@ -2,7 +2,7 @@
 //! 5.3.2.2.4, tries one more SN and holds two packets back; a CRC of 3 bits accepts a wrong one once in eight times, and a wrong
 //! one that was accepted will be again.
 //!
-//! Here all SNs that clock and carrier allow are tried (`crate::arrival`), and one is accepted if
+//! Here all SNs that clock and carrier allow are tried (`flow::arrival`), and one is accepted if
 //!
 //! - the checksum of UDP or UDP-Lite is correct with it, and covers fields that follow from the SN: RTP; or
 //!
@@ -21,14 +21,14 @@ use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
-use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::id::{Format, ProfileId};
-use crate::mode::Mode;
-use crate::proof::{
+use crate::flow::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
+use crate::flow::caution::REPEATED;
+use crate::flow::search::{
     COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };
+use crate::id::{Format, ProfileId};
+use crate::mode::Mode;
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
 const TRIED: u8 = 16;

@@ -6,8 +6,8 @@ use super::compress::Rfc3095SenderContext;
 use super::pending::changes;
 use crate::compressor::CompressorConfig;
 use crate::feedback::Feedback;
+use crate::flow::refresh::Due;
 use crate::id::Format;
-use crate::refresh::Due;
 
 impl Rfc3095SenderContext {
     /// Number of IR packets that establish a context.

@@ -10,12 +10,12 @@ use super::formats::{Fields, base, co_repair, formats, has_control_crc, ir, is_s
 use super::headers::{Headers, Kind};
 use super::late::PacketOrder;
 use super::state::State;
-use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::field::movement::Movement;
+use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::health::Health;
+use crate::flow::pace::steps;
 use crate::id::{Format, ProfileId};
-use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 use crate::work;

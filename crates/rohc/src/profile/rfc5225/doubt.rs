@@ -10,13 +10,13 @@ use super::encodings::quarter;
 use super::formats::{Stamp, is_strong, resolve, ts_p};
 use super::late::latest;
 use super::state::State;
-use crate::arrival::{Moment, Passed};
-use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::id::Format;
-use crate::proof::{
+use crate::flow::arrival::{Moment, Passed};
+use crate::flow::caution::REPEATED;
+use crate::flow::search::{
     COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };
+use crate::id::Format;
 use crate::state::DecompressorState;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.

@@ -7,7 +7,6 @@ use super::decompress;
 use super::formats::is_strong;
 use super::headers::{Headers, Kind, MAX_IP, upper};
 use super::state::{State, V2Room, has_rtp};
-use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
@@ -20,6 +19,7 @@ use crate::decompressor::{
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
+use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::Attempt;
 use crate::id::{Format, ProfileId};

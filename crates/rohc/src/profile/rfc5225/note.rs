@@ -8,11 +8,11 @@ use super::encodings::{Counter, ReorderRatio, quarter};
 use super::formats::{Fields, Indicators, NUMBERS, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
-use crate::caution::Moved;
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
+use crate::flow::caution::Moved;
+use crate::flow::pace::steps;
 use crate::id::Format;
-use crate::pace::steps;
 
 /// Fields that a packet carries only after a change: indices in [`Pending`](crate::flow::pending::Pending).
 pub(super) mod changes {

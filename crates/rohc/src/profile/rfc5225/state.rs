@@ -8,8 +8,8 @@ use super::headers::{Headers, Item, Kind, MAX_IP, infer, upper};
 use crate::field::ip::set_id;
 pub(super) use crate::field::ip_id::Behavior;
 use crate::field::timer::phase;
+use crate::flow::search::SumEquation;
 use crate::id::ProfileId;
-use crate::proof::SumEquation;
 use crate::storage::{Room, Slots};
 use crate::work;
 

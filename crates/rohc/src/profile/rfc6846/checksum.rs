@@ -12,7 +12,7 @@ use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::doubt::TURN;
 use super::formats::has_crc7;
 use super::state::TcpState;
-use crate::arrival::Moment;
+use crate::flow::arrival::Moment;
 use crate::state::DecompressorState;
 
 /// Number of packets in sequence after a gap or a failure from which on a wrong TCP checksum may be the sender's. A flow begins

@@ -7,7 +7,7 @@
 //! - The TCP checksum covers the TCP header, its options and the addresses: `solve` finds the numbers with which it is correct.
 //!
 //! - A counting IP-ID follows from the MSN, and is wrong if that is. The carrier's count, the clock, the octets that were sent
-//!   meanwhile by the proved numbers, and a CRC leave one distance, or the packet is not delivered (`crate::proof`).
+//!   meanwhile by the proved numbers, and a CRC leave one distance, or the packet is not delivered (`crate::flow::search`).
 //!
 //! - Only the CRC covers TTL, DSCP and DF. The compressor here repeats a change of them for longer than losses last
 //!   (`flow::pending`), so they are established, unless the packet is older than the change.
@@ -23,11 +23,11 @@ use super::growth::NUMBERS;
 use super::segment::rebuild;
 use super::solve::{STEPS, Solutions, Steps};
 use super::state::{TcpRoom, TcpState};
-use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
 use crate::field::ip::set_id;
+use crate::flow::arrival::{Moment, Passed};
+use crate::flow::search::{Candidates, Matches, Proof, TRIALS};
 use crate::packet::PacketHeader;
-use crate::proof::{Candidates, Matches, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 

@@ -4,7 +4,6 @@ use thinair_wire::time::Instant;
 
 use super::compress::TcpSenderContext;
 use super::{Base, Pattern, TcpRoom, TcpSegment, decompress};
-use crate::arrival::Moment;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{
@@ -18,6 +17,7 @@ use crate::decompressor::{
 };
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::Newcomer;
 use crate::id::{Format, ProfileId};

@@ -2,7 +2,7 @@
 
 use super::decompress::TcpReceiverContext;
 use super::state::TcpState;
-use crate::arrival::{Moment, Passed};
+use crate::flow::arrival::{Moment, Passed};
 use crate::work;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.

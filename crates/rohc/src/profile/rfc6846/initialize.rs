@@ -12,11 +12,11 @@ use super::replicate::{IrCrHead, ir_cr, replicate_chain};
 use super::segment::rebuild;
 use super::state::{IpState, MAX_IP, SYN, TcpRoom, TcpState};
 use super::{TcpFields, ir, ir_dyn};
-use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::flow::arrival::{Arrivals, Moment};
+use crate::flow::pace::steps;
 use crate::id::Format;
-use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 

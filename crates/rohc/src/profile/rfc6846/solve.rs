@@ -9,7 +9,7 @@ use super::formats::has_crc7;
 use super::growth::{FARTHEST, NUMBERS, distance, numbers, octets};
 use super::options::index;
 use super::state::TcpState;
-use crate::arrival::Passed;
+use crate::flow::arrival::Passed;
 use crate::work;
 
 /// Number of combinations that are possible. One in 2^19 passes a checksum and a CRC of 3 bits by chance, one in 2^23 a CRC of 7 bits: then
@@ -342,7 +342,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::arrival::Intervals;
+    use crate::flow::arrival::Intervals;
     use crate::id::Format;
     use crate::work::Work;
 

@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, is_duplicate, units};
+use crate::flow::pace::{FlowPace, is_duplicate, units};
 
 /// Bits after a request for repair, enough for a loss of 128 packets.
 const BEHIND_NACK: u8 = 8;

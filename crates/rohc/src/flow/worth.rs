@@ -32,31 +32,31 @@ const PAIRS: usize = 15;
 
 /// Cost of a context so far.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Balance {
+pub(crate) struct Balance {
     /// Octets that it may still cost above plain headers; below 0, number of packets left that use another profile.
-    pub(super) credit: i16,
+    pub(crate) credit: i16,
     /// [`PAIR`], [`PAID`] and [`TIMES`].
-    pub(super) state: u8,
+    pub(crate) state: u8,
 }
 
 impl Balance {
     /// Creates the balance of a new context. `full` credit is more than it has: only a context that has saved something has it.
-    pub(super) const fn new(full: i16, pair: u8) -> Self {
+    pub(crate) const fn new(full: i16, pair: u8) -> Self {
         Self { credit: full - 1, state: pair & PAIR }
     }
 
     /// Index of its two hosts.
-    pub(super) const fn pair(self) -> u8 {
+    pub(crate) const fn pair(self) -> u8 {
         self.state & PAIR
     }
 
     /// True if the context has saved more than it has cost.
-    pub(super) const fn has_paid(self) -> bool {
+    pub(crate) const fn has_paid(self) -> bool {
         self.state & PAID != 0
     }
 
     /// How it ends if another flow takes it now.
-    pub(super) const fn end(self, full: i16) -> End {
+    pub(crate) const fn end(self, full: i16) -> End {
         match self.has_paid() {
             false => End::Unpaid,
             true if self.credit < full => End::Even,
@@ -65,12 +65,12 @@ impl Balance {
     }
 
     /// Records that a context has saved more than it has cost even if this is its last packet.
-    pub(super) const fn note_paid(&mut self) {
+    pub(crate) const fn note_paid(&mut self) {
         self.state |= PAID;
     }
 
     /// Records octets that were saved.
-    pub(super) fn gain(&mut self, octets: usize, full: i16) {
+    pub(crate) fn gain(&mut self, octets: usize, full: i16) {
         self.credit = self.credit.saturating_add(i16::try_from(octets).unwrap_or(i16::MAX)).min(full);
         if self.credit == full {
             self.state = self.pair() | PAID;
@@ -79,7 +79,7 @@ impl Balance {
 
     /// Records a packet whose headers had `before` octets, and `sent` octets when compressed. Returns true if the context stays
     /// in use.
-    pub(super) fn note(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
+    pub(crate) fn note(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
         if sent < before && !is_initialization {
             self.gain(before - sent, full);
             return true;
@@ -96,7 +96,7 @@ impl Balance {
     }
 
     /// Counts a packet of a flow whose context rests.
-    pub(super) fn rest(&mut self, full: i16) {
+    pub(crate) fn rest(&mut self, full: i16) {
         self.credit += 1;
         if self.credit == 0 {
             self.credit = full - 1;
@@ -109,7 +109,7 @@ impl Balance {
 pub(crate) struct HostPairs([u16; PAIRS]);
 
 impl HostPairs {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self([0; PAIRS])
     }
 
@@ -117,7 +117,7 @@ impl HostPairs {
     pub(crate) const NONE: u8 = PAIR;
 
     /// Returns the index of the two hosts of a packet.
-    pub(super) fn of(packet: &[u8], key: u64) -> u8 {
+    pub(crate) fn of(packet: &[u8], key: u64) -> u8 {
         let addresses = match packet.first().map(|first| first >> 4) {
             Some(4) => packet.get(12..20),
             Some(6) => packet.get(8..40),
@@ -135,17 +135,17 @@ impl HostPairs {
     }
 
     /// Number of contexts of two hosts.
-    pub(super) fn count(&self, pair: u8) -> u16 {
+    pub(crate) fn count(&self, pair: u8) -> u16 {
         self.0.get(usize::from(pair)).copied().unwrap_or_default()
     }
 
-    pub(super) fn count_more(&mut self, pair: u8) {
+    pub(crate) fn count_more(&mut self, pair: u8) {
         if let Some(pair) = self.get_mut(pair) {
             *pair = pair.saturating_add(1);
         }
     }
 
-    pub(super) fn count_less(&mut self, pair: u8) {
+    pub(crate) fn count_less(&mut self, pair: u8) {
         if let Some(pair) = self.get_mut(pair) {
             *pair = pair.saturating_sub(1);
         }

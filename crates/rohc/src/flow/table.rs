@@ -126,7 +126,7 @@ const ENOUGH: u16 = 5;
 
 impl<'m> FlowTable<'m> {
     /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
-    pub(super) fn new(
+    pub(crate) fn new(
         (mut contexts, mut links, mut buckets): (
             Slots<'m, CompressorContext>,
             Slots<'m, FlowLink>,
@@ -222,12 +222,12 @@ impl<'m> FlowTable<'m> {
     }
 
     /// Number of contexts that [`claim`](Self::claim) took from another flow, modulo 2^32.
-    pub(super) fn displaced(&self) -> u32 {
+    pub(crate) fn displaced(&self) -> u32 {
         self.displaced
     }
 
     /// [`Churn::again`].
-    pub(super) fn waiting(&self) -> u32 {
+    pub(crate) fn waiting(&self) -> u32 {
         self.churn.again()
     }
 
@@ -309,7 +309,7 @@ impl<'m> FlowTable<'m> {
     }
 
     /// Records the octets of feedback.
-    pub(super) fn note_answer(&mut self, octets: usize) {
+    pub(crate) fn note_answer(&mut self, octets: usize) {
         self.answer = u8::try_from(octets).unwrap_or(u8::MAX);
     }
 
@@ -327,7 +327,7 @@ impl<'m> FlowTable<'m> {
     /// Records the octets of a header before and after compression. Returns true if the context is worth them; if not, the flow
     /// [`rests`](Self::rests) from now on.
     #[inline]
-    pub(super) fn note_cost(
+    pub(crate) fn note_cost(
         &mut self,
         cid: Cid,
         before: usize,
@@ -354,7 +354,7 @@ impl<'m> FlowTable<'m> {
     }
 
     /// Rejects the flow of a context until `until`.
-    pub(super) fn reject(&mut self, cid: Cid, until: Instant) {
+    pub(crate) fn reject(&mut self, cid: Cid, until: Instant) {
         *self.place_mut(cid) = Place::Rejected { until };
     }
 
@@ -370,7 +370,7 @@ impl<'m> FlowTable<'m> {
     }
 
     /// The place of a CID, if it was ever used.
-    pub(super) fn place(&self, cid: Cid) -> Option<&Place> {
+    pub(crate) fn place(&self, cid: Cid) -> Option<&Place> {
         let used = self.contexts.get(..usize::from(self.used))?;
         used.get(cid.index()).map(|context| &context.place)
     }

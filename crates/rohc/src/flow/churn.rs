@@ -12,8 +12,8 @@ const KNOWN: usize = 32;
 
 /// Packets of a flow without any of the least recently used context after which the flow may take that: if it has paid, and if it
 /// has not.
-pub(super) const IF_PAID: u8 = 4;
-pub(super) const IF_UNPAID: u8 = 8;
+pub(crate) const IF_PAID: u8 = 4;
+pub(crate) const IF_UNPAID: u8 = 8;
 
 /// Waste of a context that ends before it has paid, and of a flow that comes back for a context that had IR packets alone, or others.
 const UNPAID: u8 = 2;
@@ -26,7 +26,7 @@ const MOST_WASTE: u8 = 12;
 
 /// How a context has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It has cost more octets than it has saved.
     Unpaid,
     /// Its IR packets were no larger than plain ones.
@@ -50,7 +50,7 @@ struct Waiting {
 
 /// Waste of contexts, and flows without any.
 #[derive(Debug)]
-pub(super) struct Churn {
+pub(crate) struct Churn {
     waste: u8,
     /// Number of times that the least recently used context was used or taken, modulo 2^16.
     turn: u16,
@@ -62,19 +62,19 @@ pub(super) struct Churn {
 }
 
 impl Churn {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         let none = Waiting { hash: 0, turn: 0, packets: 0, adds: 0 };
         Self { waste: 0, turn: 0, waiting: [none; KNOWN], first: 0, again: 0 }
     }
 
     /// Records that another context is the least recently used one from now on.
     #[inline]
-    pub(super) fn note_turn(&mut self) {
+    pub(crate) fn note_turn(&mut self) {
         self.turn = self.turn.wrapping_add(1);
     }
 
     /// Records that another flow takes the context of the flow with that hash.
-    pub(super) fn note_end(&mut self, hash: u32, end: End) {
+    pub(crate) fn note_end(&mut self, hash: u32, end: End) {
         match end {
             End::Unpaid => self.add(UNPAID),
             End::Even => self.waste = self.waste.saturating_sub(1),
@@ -89,7 +89,7 @@ impl Churn {
 
     /// Counts a packet of a flow without context. Returns the number of its packets since the least recently used context had
     /// one; `None` if flows need not wait.
-    pub(super) fn count(&mut self, hash: u32) -> Option<u8> {
+    pub(crate) fn count(&mut self, hash: u32) -> Option<u8> {
         let known = self.find(hash);
         if let Some(at) = known {
             let adds = core::mem::take(&mut self.waiting[at].adds);
@@ -107,7 +107,7 @@ impl Churn {
     }
 
     /// Packets of flows that waited for a context before, modulo 2^32.
-    pub(super) const fn again(&self) -> u32 {
+    pub(crate) const fn again(&self) -> u32 {
         self.again
     }
 

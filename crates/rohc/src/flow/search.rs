@@ -3,13 +3,13 @@
 //! clock and carrier allow ([`Passed`]) are tried, and one is accepted if no other one fits: the packet that was sent is among them. The
 //! clock alone proves none, since a sender that was silent has sent fewer packets than fit into the time.
 
-use crate::arrival::Passed;
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-use crate::arrival::{Arrivals, CLOCK_TURN, Moment};
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-use crate::caution::REPEATED;
 #[cfg(any(feature = "rfc3095", feature = "v2"))]
 use crate::field::movement::Movement;
+use crate::flow::arrival::Passed;
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
+use crate::flow::arrival::{Arrivals, CLOCK_TURN, Moment};
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
+use crate::flow::caution::REPEATED;
 
 /// Largest distance ahead. A packet that is farther ahead counts as one that is behind.
 pub(crate) const HALF: u32 = 0x7FFF;

@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, SHORTEST, Stamp, is_duplicate, units};
+use crate::flow::pace::{FlowPace, SHORTEST, Stamp, is_duplicate, units};
 
 /// Arrival of a ROHC packet.
 ///
@@ -142,7 +142,7 @@ const COUNTED: u8 = 0x80;
 /// | count that agrees with the time, in a flow that is alone | this number of packets, and no silence | |
 ///
 /// A CRC excludes candidates within these limits, and proves one if it excludes all others; a checksum that covers what follows from the
-/// sequence number proves one by itself (`crate::proof`).
+/// sequence number proves one by itself (`crate::flow::search`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Passed {
     /// Largest number of packets: by the carrier's count if there is one, else by the time.
