@@ -157,8 +157,8 @@ fn missing_state_is_said() {
     let late = shown.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
     write(&cut, &all[late..]);
     for packet in dissected_by_tshark(&cut, &[]) {
-        assert_eq!(packet[2..13].concat(), "", "{packet:?}");
-        assert!(packet[13].ends_with("was seen"), "{packet:?}");
+        assert_eq!(packet[2..12].concat(), "", "{packet:?}");
+        assert!(packet[12].ends_with("was seen"), "{packet:?}");
     }
 
     // Without the packet that defines a template, packets that refer to it cannot be parsed further.
@@ -173,10 +173,10 @@ fn missing_state_is_said() {
     assert!(cut_out.len() < all.len());
     write(&cut, &cut_out);
     let seen = dissected_by_tshark(&cut, &[]);
-    assert!(seen.iter().any(|packet| packet[13].ends_with("is not known")), "{seen:?}");
+    assert!(seen.iter().any(|packet| packet[12].ends_with("is not known")), "{seen:?}");
     // The CRC detects control fields of which a change was missed.
-    let is_told = |packet: &Vec<String>| packet[13].is_empty() || packet[7] == "wrong";
-    assert!(seen.iter().all(|packet| is_told(packet) != packet[10].is_empty()), "{seen:?}");
+    let is_told = |packet: &Vec<String>| packet[12].is_empty() || packet[6] == "wrong";
+    assert!(seen.iter().all(|packet| is_told(packet) != packet[9].is_empty()), "{seen:?}");
 }
 
 /// No octets make the script fail, and a damaged packet changes no context.
@@ -203,7 +203,7 @@ fn damaged_packets_are_survived() {
     packets.push(all.iter().find(|packet| packet[0] < 0xE0).unwrap().clone());
     write(&damaged, &packets);
     for packet in dissected_by_tshark(&damaged, &[]) {
-        let is_refused = packet[7] != "right" && !packet[13].is_empty();
+        let is_refused = packet[6] != "right" && !packet[12].is_empty();
         assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
     }
 
