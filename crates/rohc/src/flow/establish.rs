@@ -145,11 +145,10 @@ impl Establishment {
         }
     }
 
-    /// Starts the repair that a NACK or STATIC-NACK requests. A NACK without an SN has the meaning of a STATIC-NACK (RFC 5225,
-    /// section 6.9.2.2; RFC 6846, section 8.3.2.2), and one of a decompressor that may not have the static part has it, too. Returns true if the repair
-    /// has the static part.
-    pub(crate) fn repair(&mut self, feedback: &Feedback, has_static: bool, packets: u8) -> bool {
-        let needs_static = feedback.ack != AckType::Nack || feedback.sn_bits == 0 || !has_static;
+    /// Starts the repair that a NACK or STATIC-NACK requests. A NACK of a decompressor that may not have the static part has the
+    /// meaning of a STATIC-NACK. Returns true if the repair has the static part.
+    pub(crate) fn repair(&mut self, ack: AckType, has_static: bool, packets: u8) -> bool {
+        let needs_static = ack != AckType::Nack || !has_static;
         if needs_static {
             self.require_ir(packets);
         } else {
@@ -217,9 +216,9 @@ mod tests {
         type Event = (&'static str, fn(&mut Establishment));
         let events: [Event; 8] = [
             ("ACK", |context| context.acknowledge()),
-            ("NACK", |context| _ = context.repair(&feedback(AckType::Nack), true, 2)),
-            ("NACK, static part unknown", |context| _ = context.repair(&feedback(AckType::Nack), false, 2)),
-            ("STATIC-NACK", |context| _ = context.repair(&feedback(AckType::StaticNack), true, 2)),
+            ("NACK", |context| _ = context.repair(AckType::Nack, true, 2)),
+            ("NACK, static part unknown", |context| _ = context.repair(AckType::Nack, false, 2)),
+            ("STATIC-NACK", |context| _ = context.repair(AckType::StaticNack, true, 2)),
             ("change", |context| context.require_dynamic(2)),
             ("static change", |context| context.require_ir(2)),
             ("two IR-DYN", |context| (0..2).for_each(|_| context.count(Format::IrDyn))),
@@ -251,12 +250,12 @@ mod tests {
     #[test]
     fn only_a_repair_is_a_refresh_and_a_change_ends_it() {
         let mut context = context(CompressorState::So);
-        assert!(!context.repair(&feedback(AckType::Nack), true, 2) && context.is_refresh());
+        assert!(!context.repair(AckType::Nack, true, 2) && context.is_refresh());
         context.count(Format::IrDyn);
         assert!(context.is_refresh());
         context.require_dynamic(1);
         assert!(!context.is_refresh());
-        context.repair(&feedback(AckType::StaticNack), true, 1);
+        context.repair(AckType::StaticNack, true, 1);
         context.count(Format::Ir);
         assert!(!context.is_refresh() && context.is_established());
     }

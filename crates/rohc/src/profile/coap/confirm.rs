@@ -53,13 +53,13 @@ impl CoapSenderContext {
             AckType::Nack => {
                 self.distrust = self.next_distrust;
                 self.next_distrust = self.next_distrust.saturating_mul(2).min(DISTRUST.1);
-                self.establishment.repair(feedback, true, repetitions);
+                self.establishment.repair(feedback.ack, true, repetitions);
                 self.since = self.shared.msn.wrapping_add(1);
                 self.define_again(1, templates);
             }
             AckType::StaticNack => {
                 self.clean = false;
-                self.establishment.repair(feedback, false, repetitions);
+                self.establishment.repair(feedback.ack, false, repetitions);
                 self.opened = false;
                 self.since = self.shared.msn.wrapping_add(1);
                 self.base = None;

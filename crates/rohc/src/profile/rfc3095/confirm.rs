@@ -93,7 +93,7 @@ impl Rfc3095SenderContext {
             AckType::Nack if !self.mode.is_secure() && self.caution.repeat_at_once() => {}
             AckType::Nack | AckType::StaticNack => {
                 self.caution.refused();
-                if self.repair(feedback, next, repetitions) {
+                if self.repair(feedback.ack, next, repetitions) {
                     // No list is established any longer: RFC 3095, section 5.8.2.1 a).
                     self.lists.iter_mut().for_each(|list| list.forget_reference());
                 }

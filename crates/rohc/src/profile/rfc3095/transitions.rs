@@ -5,7 +5,7 @@ use thinair_wire::time::Instant;
 use super::compress::Rfc3095SenderContext;
 use super::pending::changes;
 use crate::compressor::CompressorConfig;
-use crate::feedback::Feedback;
+use crate::feedback::AckType;
 use crate::flow::refresh::Due;
 use crate::id::Format;
 
@@ -54,8 +54,8 @@ impl Rfc3095SenderContext {
     }
 
     /// Starts a repair that feedback requests. Returns true if it has the static part.
-    pub(super) fn repair(&mut self, feedback: &Feedback, sn: u32, packets: u8) -> bool {
-        let is_ir = self.establishment.repair(feedback, self.initialization.is_acknowledged(), packets);
+    pub(super) fn repair(&mut self, ack: AckType, sn: u32, packets: u8) -> bool {
+        let is_ir = self.establishment.repair(ack, self.initialization.is_acknowledged(), packets);
         if is_ir {
             self.begin_ir(sn);
         } else if !self.establishment.is_ir() {

@@ -21,7 +21,9 @@ impl V2SenderContext {
             AckType::Ack => self.acknowledge(feedback, config),
             AckType::Nack if self.caution.repeat_at_once() => {}
             AckType::Nack | AckType::StaticNack => {
-                self.establishment.repair(feedback, self.is_rooted, config.repetitions);
+                // Section 6.9.2.2: without an MSN, a NACK has the meaning of a STATIC-NACK.
+                let has_static = self.is_rooted && feedback.sn_bits > 0;
+                self.establishment.repair(feedback.ack, has_static, config.repetitions);
                 self.since = self.msn.wrapping_add(1);
                 self.caution.refused();
             }

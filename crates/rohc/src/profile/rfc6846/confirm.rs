@@ -33,7 +33,9 @@ impl TcpSenderContext {
             AckType::Ack => self.acknowledge(feedback, room, config),
             AckType::Nack if self.caution.repeat_at_once() => {}
             AckType::Nack | AckType::StaticNack => {
-                self.establishment.repair(feedback, self.is_rooted, config.repetitions);
+                // RFC 6846, section 8.3.2.2: without an MSN, a NACK has the meaning of a STATIC-NACK.
+                let has_static = self.is_rooted && feedback.sn_bits > 0;
+                self.establishment.repair(feedback.ack, has_static, config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
             }
         }
