@@ -92,10 +92,13 @@ impl TimestampBits {
         packets: u32,
         has_jumped: bool,
     ) -> bool {
+        if packets <= REPEATED as u32 {
+            return false;
+        }
         let Passed { most, is_exact, intervals, .. } = arrivals.passed(now);
         // A flow that pauses may have paused for a moment.
         let has_paused = has_jumped || intervals.is_steady && arrivals.has_paused();
-        if packets.min(most) <= REPEATED as u32 || is_exact && !has_paused {
+        if most <= REPEATED as u32 || is_exact && !has_paused {
             return false;
         }
         match self {
