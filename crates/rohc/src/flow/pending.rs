@@ -50,10 +50,10 @@ impl<const N: usize> Pending<N> {
         }
     }
 
-    /// Counts a packet that has carried the field.
+    /// Counts a packet that has carried the field, if it has.
     #[inline]
-    pub(crate) fn count(&mut self, field: usize) {
-        self.0[field] = self.0[field].saturating_sub(1);
+    pub(crate) fn count(&mut self, field: usize, is_carried: bool) {
+        self.0[field] = self.0[field].saturating_sub(u8::from(is_carried));
     }
 
     /// Counts a packet that has carried every field that it had to.
@@ -84,7 +84,9 @@ mod tests {
         pending.require(0, 2);
         pending.count_all();
         assert_eq!(pending.fields(), 0b001);
-        pending.count(0);
+        pending.count(0, false);
+        assert!(pending.has(0));
+        pending.count(0, true);
         assert!(pending.is_none());
     }
 

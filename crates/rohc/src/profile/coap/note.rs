@@ -236,15 +236,13 @@ impl CoapSenderContext {
             }
         }
         let anchor = if Template::is_own(x.message_type) { changes::OWN } else { changes::ECHOED };
-        let carried = [
-            (changes::IP, x.has_ip || whole),
-            (changes::CONTROL, x.has_control || whole),
-            (anchor, x.carries.message_id),
-            (changes::REQUEST, x.carries.request && x.names_request),
-            (changes::IP_ID, x.carries.ip_id),
-            (changes::SWITCH, true),
-        ];
-        carried.into_iter().filter(|(_, is)| *is).for_each(|(field, _)| self.pending.count(field));
+        let pending = &mut self.pending;
+        pending.count(changes::IP, x.has_ip || whole);
+        pending.count(changes::CONTROL, x.has_control || whole);
+        pending.count(anchor, x.carries.message_id);
+        pending.count(changes::REQUEST, x.carries.request && x.names_request);
+        pending.count(changes::IP_ID, x.carries.ip_id);
+        pending.count(changes::SWITCH, true);
         self.establishment.count(format);
         if let Some(template) = self.shared.template_mut(x.template, templates) {
             let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);

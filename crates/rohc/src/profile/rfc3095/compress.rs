@@ -463,14 +463,10 @@ impl Rfc3095SenderContext {
             if !secure && (has_extension_3(format) || initialized) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
-                let carried = [
-                    (changes::TOS, extra.tos),
-                    (changes::TTL, extra.ttl),
-                    (changes::FLAGS, extra.flags),
-                    (changes::ID, true),
-                ];
-                let carried = carried.into_iter().filter(|(_, is)| initialized || *is);
-                carried.for_each(|(field, _)| pending.count(field));
+                pending.count(changes::TOS, initialized || extra.tos);
+                pending.count(changes::TTL, initialized || extra.ttl);
+                pending.count(changes::FLAGS, initialized || extra.flags);
+                pending.count(changes::ID, true);
             }
         }
     }

@@ -81,8 +81,8 @@ impl Rfc3095SenderContext {
     /// TS_STRIDE.
     fn count_once_more(&mut self) {
         for pending in &mut self.pending {
-            pending.count(changes::FLAGS);
-            pending.count(changes::ID);
+            pending.count(changes::FLAGS, true);
+            pending.count(changes::ID, true);
         }
         if let Some(rtp) = self.own.rtp_mut() {
             rtp.timestamps.count_once_more();
