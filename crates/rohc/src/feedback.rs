@@ -142,6 +142,7 @@ impl Feedback {
     /// Number of packets that were sent after the acknowledged one, of which `newest` is the SN or MSN of the last; `None` without an
     /// SN. "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs" (RFC 3095, section
     /// 5.7.6.3).
+    #[inline(never)]
     pub(crate) fn newer(&self, newest: u32) -> Option<u32> {
         let bits = self.sn_bits.min(16);
         (bits > 0).then(|| newest.wrapping_sub(self.sn) & ((1 << bits) - 1))

@@ -129,6 +129,8 @@ impl Establishment {
 
     /// Records that feedback arrived; false if it may be damage that looks like FEEDBACK-1. The first one ends the refreshes of a
     /// channel without feedback.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn admits(&mut self, now: Instant, feedback: &Feedback) -> bool {
         let is_admitted = self.two_way || feedback.protected;
         if is_admitted {
@@ -147,6 +149,8 @@ impl Establishment {
 
     /// Starts the repair that a NACK or STATIC-NACK requests. A NACK of a decompressor that may not have the static part has the
     /// meaning of a STATIC-NACK. Returns true if the repair has the static part.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn repair(&mut self, ack: AckType, has_static: bool, packets: u8) -> bool {
         let needs_static = ack != AckType::Nack || !has_static;
         if needs_static {

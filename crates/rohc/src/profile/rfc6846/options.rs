@@ -1,5 +1,6 @@
 //! TCP options: the table of items, the compressed list, and the irregular items. RFC 6846, sections 6.3 and 8.2.
 
+use thinair_wire::IS_SMALL;
 use thinair_wire::coder::{Coder, Refusal, Step};
 use thinair_wire::header::tcp::{TcpOptions as Walk, TcpOptionsEnd, kind};
 
@@ -213,10 +214,11 @@ impl TcpOptionTable {
     #[inline]
     pub(super) fn timestamps_of(&self, mut octets: &[u8]) -> Option<[u32; 2]> {
         // Most headers have these.
-        if let (
-            [index::NOP, index::NOP, index::TIMESTAMP],
-            [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h],
-        ) = (self.structure(), octets)
+        if !IS_SMALL
+            && let (
+                [index::NOP, index::NOP, index::TIMESTAMP],
+                [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h],
+            ) = (self.structure(), octets)
         {
             return Some([[*a, *b, *c, *d], [*e, *f, *g, *h]].map(u32::from_be_bytes));
         }
