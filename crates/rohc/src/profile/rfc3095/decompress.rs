@@ -366,7 +366,11 @@ impl Rfc3095ReceiverContext {
         let is_behind_gap =
             ahead > REPEATED && has_rtp(self.profile) && self.arrivals.is_behind(now, u64::from(packets / 2));
         self.arrivals.note_intervals(now, packets, self.intervals(x, packets));
-        self.note_jump(x);
+        if let Some(rtp) = self.rtp()
+            && x.rtp.ts.wrapping_sub(rtp.ts).checked_rem(rtp.stride).is_some_and(|rest| rest != 0)
+        {
+            self.sums.note_uneven_jump();
+        }
         self.sn = x.sn;
         self.keep(x, updates, verified.length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
@@ -391,15 +395,6 @@ impl Rfc3095ReceiverContext {
             return Err(Failure::OnTrial(format));
         }
         Ok(())
-    }
-
-    /// Records a timestamp that has jumped by another number than a multiple of its stride.
-    pub(super) fn note_jump(&mut self, x: &Rfc3095Fields<'_>) {
-        if let Some(rtp) = self.rtp()
-            && x.rtp.ts.wrapping_sub(rtp.ts).checked_rem(rtp.stride).is_some_and(|rest| rest != 0)
-        {
-            self.sums.note_uneven_jump();
-        }
     }
 
     /// Number of times between packets from ref 0 to a packet `ahead` of it: RTP timestamps continue in pauses.

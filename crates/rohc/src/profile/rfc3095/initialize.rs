@@ -161,7 +161,6 @@ impl Rfc3095ReceiverContext {
         self.note_pattern(x, format);
         if is_established && !is_other_flow {
             self.note_offsets(x, ahead.max(0).unsigned_abs());
-            self.note_jump(x);
         } else {
             self.movement = Movement::NONE;
         }

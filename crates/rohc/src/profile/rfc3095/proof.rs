@@ -127,9 +127,7 @@ impl CandidateSearch<'_, '_> {
             u32::BITS.. => return false,
             bits => TimestampBits::Sent { reach: (1 << bits) - Shift::Ts.p(bits), step: self.ts_step(x) },
         };
-        let context = self.context;
-        let has_jumped = context.sums.has_uneven_jumps();
-        bits.may_hide_jump(&context.arrivals, self.now, self.most_ahead(x, passed), has_jumped)
+        bits.may_hide_jump(&self.context.arrivals, self.now, self.most_ahead(x, passed), false)
     }
 
     /// True if the packet has enough bits of the timestamp for the time that has passed, so that no lost packet hides a jump of it.
@@ -262,10 +260,6 @@ impl CandidateSearch<'_, '_> {
             }
             Proof::Nothing => return Err(Failure::Crc(format)),
             Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
-            // Where the packets before it fit nowhere, the one that was sent is hardly among the candidates.
-            Proof::One(..) if !has_sum && self.check == Check::Crc3 && context.health.is_doubtful() => {
-                return Err(Failure::Ambiguous(format));
-            }
             Proof::One(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;

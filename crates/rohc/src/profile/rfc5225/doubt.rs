@@ -291,10 +291,6 @@ impl V2ReceiverContext {
                 (ahead.cast_signed().into(), false)
             }
             (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
-            // Where the packets before it fit nowhere, the one that was sent is hardly among the candidates.
-            (None, Proof::One(..)) if !(proves || is_strong(format)) && self.health.is_doubtful() => {
-                return Err(Failure::Ambiguous(format));
-            }
             (None, Proof::One(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps);
