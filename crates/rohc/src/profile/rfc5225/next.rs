@@ -162,9 +162,9 @@ impl V2SenderContext {
     ) -> Option<Compressed> {
         let (now, packet) = (outgoing.now, outgoing.chain.packet());
         let waited = self.caution.waited(now);
-        let has_more = !self.pending.is_none() || !(self.is_steady && self.establishment.is_established());
+        let is_calm = self.pending.is_none() && self.is_steady && self.establishment.is_established();
         let may_need_sum = room.has_rtp() && self.caution.is_behind_any_pause(now);
-        if has_more || !self.establishment.is_quiet(now) || !self.caution.is_quiet(waited) || may_need_sum {
+        if !is_calm || !self.establishment.is_quiet(now) || !self.caution.is_quiet(waited) || may_need_sum {
             return None;
         }
         let next = room.msn.wrapping_add(1);
