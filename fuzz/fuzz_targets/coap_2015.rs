@@ -52,8 +52,8 @@ fuzz_target!(|input: (bool, u8, Vec<Step>)| {
     let mut far = Coap2015Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(4)));
     let (mut rohc, mut back) = (vec![0; 4_096], vec![0; 4_096]);
     let (mut is_untouched, mut is_lost) = (true, false);
-    for (number, step) in (1..).zip(&steps) {
-        let now = Instant::from_millis(20 * u64::from(number));
+    for (number, step) in (1_u64..).zip(&steps) {
+        let now = Instant::from_millis(20 * number);
         let packet = match step {
             Step::Message { host, ttl, message } if message.len() < 2_000 => {
                 datagram(*host, *ttl, number as u16, message)

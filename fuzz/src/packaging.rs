@@ -9,6 +9,7 @@ use thinair_tunnel::packaging::{
 };
 use thinair_tunnel::site_config::{Mesh, Others, Packaging, Peer, Site};
 use thinair_tunnel::unit::{Protocol, SiteId, Unit};
+use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 use thinair_wire::time::Instant;
 
@@ -50,6 +51,8 @@ pub struct PackagingConfig {
     flush: u8,
     psi: Option<u8>,
     bitrate: Option<u32>,
+    ignores_length: bool,
+    divided: bool,
 }
 
 /// Unit, and the event after it.
@@ -92,7 +95,15 @@ pub fn ts(config: Option<&PackagingConfig>) -> Packaging {
 /// GSE, with the options that the octets choose.
 pub fn gse(config: Option<&PackagingConfig>) -> Packaging {
     let flush = config.map_or(Duration::ZERO, |config| Duration::from_millis(config.flush.into()));
-    Packaging::Gse { flush, npa: Npa::new([2, 0, 0, 0, 0, 1]) }
+    Packaging::Gse {
+        flush,
+        npa: Npa::new([2, 0, 0, 0, 0, 1]),
+        total_length: match config {
+            Some(PackagingConfig { ignores_length: true, .. }) => TotalLength::Ignored,
+            _ => TotalLength::Checked,
+        },
+        divided: config.is_some_and(|config| config.divided),
+    }
 }
 
 /// Runs an input through a packaging. `begins` makes octets begin as bodies of it do.
