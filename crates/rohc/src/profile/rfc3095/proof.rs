@@ -260,6 +260,10 @@ impl CandidateSearch<'_, '_> {
             }
             Proof::Nothing => return Err(Failure::Crc(format)),
             Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
+            // Where the packets before it fit nowhere, the one that was sent is hardly among the candidates.
+            Proof::One(..) if !has_sum && self.check == Check::Crc3 && context.health.is_doubtful() => {
+                return Err(Failure::Ambiguous(format));
+            }
             Proof::One(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
