@@ -70,7 +70,7 @@ fn has_counter() -> bool {
     false
 }
 
-/// That counter.
+/// Cycles that the processor has counted; 0 where it has no such counter.
 #[inline(always)]
 fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -14,7 +14,7 @@
 //! and prints at the end the ratio of the times for 16,384 flows and for one flow. Times depend on the machine and its
 //! load; the ratio is measured by turns, batch by batch, and does not. Its limit, for flows that take turns, is 2.5.
 //!
-//! What part of the time of rohc-lib that is, `beside` measures.
+//! The benchmark `beside` compares the times with those of rohc-lib.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant as Clock};
