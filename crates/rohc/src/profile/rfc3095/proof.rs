@@ -15,11 +15,10 @@ use thinair_wire::crc::Check;
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
-use super::attempt::{CandidateSearch, VerifiedHeader, ahead};
+use super::attempt::{CandidateSearch, ahead};
 use super::compress::Rfc3095SenderContext;
 use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, Reference};
-use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::decompressor::Failure;
 use crate::flow::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
@@ -27,7 +26,7 @@ use crate::flow::caution::REPEATED;
 use crate::flow::search::{
     COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
 };
-use crate::id::{Format, ProfileId};
+use crate::id::ProfileId;
 use crate::mode::Mode;
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
@@ -51,15 +50,15 @@ impl Twins {
     }
 }
 
-impl CandidateSearch<'_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
-    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Rfc3095Fields<'_>) -> bool {
+    pub(super) fn is_open(&self, sn: u32, k: u32) -> bool {
         let arrivals = &self.context.arrivals;
-        if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
+        if k == 0 || k >= u16::BITS || !self.holds_sn() {
             return false;
         }
-        if self.may_have_jumped(sn, x) || self.is_too_near(sn) {
+        if self.may_have_jumped(sn) || self.is_too_near(sn) {
             return true;
         }
         if self.context.is_next(self.now, 1 << k) {
@@ -69,7 +68,7 @@ impl CandidateSearch<'_, '_> {
         if passed.is_counted {
             let most = i64::from(passed.most);
             // An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
-            let is_bounded = !has_own_sn(x.profile) && !(1..=most).contains(&i64::from(ahead));
+            let is_bounded = !has_own_sn(self.x.profile) && !(1..=most).contains(&i64::from(ahead));
             return i64::from(ahead) + (1 << k) <= most || is_bounded;
         }
         // An SN that goes back is not searched for before its bits may have come round: `by_sum` checks it.
@@ -84,169 +83,148 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count. One with the full IP-ID does not.
-    pub(super) fn misses_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
+    pub(super) fn misses_ip_id(&self) -> bool {
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         has_moved_by_count(&self.context.arrivals, self.now, &self.context.movement)
-            && self.has_counting_ip_id(x)
+            && self.has_counting_ip_id()
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
     }
 
     /// True if the packet, whose SN was found, has too few bits of an IP-ID that moves, for as many packets as may lie between it and
     /// the last one.
-    pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
-        let packets = self.most_ahead(x, passed);
-        packets > REPEATED as u32 && passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
+    pub(super) fn misses_moved_ip_id(&self) -> bool {
+        let packets = self.most_ahead();
+        packets > REPEATED as u32 && self.passed.by != By::Late && self.misses_bits_of_ip_id(packets)
     }
 
     /// The largest distance from the last packet that came into question.
-    fn most_ahead(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> u32 {
-        passed.farthest.max(self.context.ahead(x.sn, self.context.sn).max(0).unsigned_abs())
+    fn most_ahead(&self) -> u32 {
+        self.passed.farthest.max(self.context.ahead(self.x.sn, self.context.sn).max(0).unsigned_abs())
     }
 
-    pub(super) fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
+    pub(super) fn misses_bits_of_ip_id(&self, packets: u32) -> bool {
         let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
         // The own number of a sender may leap, and then no packet is missing: it has sent enough bits, and a CRC of 7 bits.
-        let may_be_leap = has_own_sn(x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
+        let may_be_leap =
+            has_own_sn(self.x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
         let most = if may_be_leap { self.context.arrivals.passed(self.now).most } else { packets };
         let is_told = || self.context.movement.is_told((1 << bits) - 1, packets.min(most));
-        (!may_be_leap || self.check == Check::Crc3) && !is_told() && self.has_counting_ip_id(x)
+        (!may_be_leap || self.check == Check::Crc3) && !is_told() && self.has_counting_ip_id()
     }
 
-    fn has_counting_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
-        (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+    fn has_counting_ip_id(&self) -> bool {
+        (0..self.x.base_ips()).any(|i| self.x.ips[i].holds_ip_id() && !self.x.ips[i].sid)
     }
 
     /// True if the timestamp may have jumped in lost packets, no checksum proves it, and the packet has too few bits of it.
-    fn misses_timestamp(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
-        if !has_rtp(x.profile) || x.rtp.time_stride > 0 || self.has_sum(x) {
+    fn misses_timestamp(&self) -> bool {
+        if !has_rtp(self.x.profile) || self.x.rtp.time_stride > 0 || self.has_sum() {
             return false;
         }
         let bits = match self.reader.collected(TS).1 {
             0 => TimestampBits::Inferred { turn: 1 << self.reader.collected(SN).1.min(u16::BITS) },
             u32::BITS.. => return false,
-            bits => TimestampBits::Sent { reach: (1 << bits) - Shift::Ts.p(bits), step: self.ts_step(x) },
+            bits => TimestampBits::Sent { reach: (1 << bits) - Shift::Ts.p(bits), step: self.ts_step() },
         };
-        bits.may_hide_jump(&self.context.arrivals, self.now, self.most_ahead(x, passed), false)
+        bits.may_hide_jump(&self.context.arrivals, self.now, self.most_ahead(), false)
     }
 
     /// True if the packet has enough bits of the timestamp for the time that has passed, so that no lost packet hides a jump of it.
-    fn tells_timestamp(&self, x: &Rfc3095Fields<'_>, intervals: Intervals) -> bool {
+    fn tells_timestamp(&self, intervals: Intervals) -> bool {
         let (_, bits) = self.reader.collected(TS);
-        let most = intervals.most().saturating_mul(self.ts_step(x));
+        let most = intervals.most().saturating_mul(self.ts_step());
         bits >= u32::BITS || bits > 0 && most < (1 << bits) - Shift::Ts.p(bits)
     }
 
     /// Step of the bits of the timestamp from one packet to the next.
-    fn ts_step(&self, x: &Rfc3095Fields<'_>) -> u32 {
-        if x.rtp_extra.scaled { 1 } else { x.rtp.stride }
+    fn ts_step(&self) -> u32 {
+        if self.x.rtp_extra.scaled { 1 } else { self.x.rtp.stride }
     }
 
     /// True if a correct checksum proves the SN.
-    pub(super) fn has_sum(&self, x: &Rfc3095Fields<'_>) -> bool {
-        self.context.sums.are_right() && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
+    pub(super) fn has_sum(&self) -> bool {
+        self.context.sums.are_right() && self.x.udp.checksum != 0 && is_proved_by_sum(self.x.profile)
     }
 
     /// Rejects a header that its CRC has accepted, or that has none, after a gap, a failure or a packet in doubt, if its checksum
     /// shows that it is wrong: that of RTP covers what follows from the SN, and each covers addresses and ports.
     #[inline]
-    pub(super) fn by_sum(
-        &self,
-        format: Format,
-        x: &Rfc3095Fields<'_>,
-        out: &[u8],
-        passed: &VerifiedHeader,
-    ) -> Result<(), Failure> {
+    pub(super) fn by_sum(&self) -> Result<(), Failure> {
         let context = self.context;
-        if passed.by == By::Newest
-            && context.mode.mode() != Mode::Reliable
-            && self.misses_timestamp(x, passed)
-        {
-            return Err(Failure::Ambiguous(format));
+        if self.passed.by == By::Newest && context.mode.mode() != Mode::Reliable && self.misses_timestamp() {
+            return Err(Failure::Ambiguous(self.format));
         }
-        let is_awaited = passed.by == By::Newest
-            && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
+        let is_awaited = self.passed.by == By::Newest
+            && (1..=REPEATED).contains(&context.ahead(self.x.sn, context.sn))
             && context.arrivals.has_not_failed()
             && !context.doubt.is_behind_gap();
-        if is_awaited || passed.proved && self.has_sum(x) || !context.has_right_sums(x) {
+        if is_awaited || self.passed.proved && self.has_sum() || !context.has_right_sums(self.x) {
             return Ok(());
         }
-        let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-        if is_right { Ok(()) } else { Err(Failure::Ambiguous(format)) }
+        let is_right = self.passed.layout.has_right_sum(self.out, self.reader.remaining());
+        if is_right { Ok(()) } else { Err(Failure::Ambiguous(self.format)) }
     }
 
     /// Finds the SN among `sn` and those that are whole turns of its bits later.
     #[cold]
-    pub(super) fn by_proof<'i, 'p: 'i>(
-        &self,
-        format: Format,
-        sn: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<(), Failure> {
+    pub(super) fn by_proof(&mut self, sn: u32) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
         let behind = context.ahead(sn, context.sn) <= 0 || self.is_too_near(sn);
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
-        let (has_sum, now) = (self.has_sum(x), context.arrivals.passed(self.now));
-        if now.is_counted && first > now.most && !has_own_sn(x.profile) {
-            return Err(Failure::Ambiguous(format));
+        let (has_sum, now) = (self.has_sum(), context.arrivals.passed(self.now));
+        if now.is_counted && first > now.most && !has_own_sn(self.x.profile) {
+            return Err(Failure::Ambiguous(self.format));
         }
         // Then no packet was missed, except one that was damaged.
         let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
         // A packet after a pause of a paced flow, or a counted one, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
         let may_be_late = !now.is_counted && !now.intervals.is_steady;
-        let is_late = may_be_late && self.verify_late(late, x, extensions, out, passed)?;
+        let is_late = may_be_late && self.verify_late(late)?;
         if is_late && has_sum {
-            passed.by = By::Late;
+            self.passed.by = By::Late;
             return Ok(());
         }
         // The checksum is compared here, before the headers are written.
-        let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
+        let equation = if has_sum { self.equation()? } else { None };
         // The other CRC-DYNAMIC octets are few.
-        let trials = trials(extensions.authenticated());
+        let trials = trials(self.extensions.authenticated());
         let candidates = Candidates::new(first, turn, now, trials, false);
-        let is_told = self.tells_timestamp(x, now.intervals);
+        let is_told = self.tells_timestamp(now.intervals);
         let (mut fits, mut farthest) = (Matches::default(), 0);
         for ahead in candidates.distances() {
             farthest = farthest.max(ahead);
             let sn = self.sn_plus(context.sn, ahead);
-            if has_sum && !self.solves(equation, sn, x)?
-                || !self.with(None, sn, x, extensions, out, passed)?
-            {
+            if has_sum && !self.solves(equation, sn)? || !self.with(None, sn)? {
                 continue;
             }
             if !has_sum {
                 fits.add(ahead);
             } else if is_told || self.goes_on(ahead, first, now) {
-                if !is_told
-                    && !now.is_counted
-                    && self.has_twin(ahead, (first, turn), x, extensions, out, passed)?
-                {
-                    return Err(Failure::Ambiguous(format));
+                if !is_told && !now.is_counted && self.has_twin(ahead, (first, turn))? {
+                    return Err(Failure::Ambiguous(self.format));
                 }
-                self.with(None, sn, x, extensions, out, passed)?;
-                passed.proved = true;
+                self.with(None, sn)?;
+                self.passed.proved = true;
                 return Ok(());
             }
         }
         if is_late {
             // If the IP-ID may have moved, none of those ahead is excluded.
-            if !fits.is_none() || self.misses_bits_of_ip_id(x, farthest) {
-                return Err(Failure::Ambiguous(format));
+            if !fits.is_none() || self.misses_bits_of_ip_id(farthest) {
+                return Err(Failure::Ambiguous(self.format));
             }
-            self.verify_late(late, x, extensions, out, passed)?;
-            passed.by = By::Late;
+            self.verify_late(late)?;
+            self.passed.by = By::Late;
             return Ok(());
         }
         if let Some(equation) = equation
-            && self.by_jump(equation, (first, turn), now, x, extensions, out, passed)?
+            && self.by_jump(equation, (first, turn), now)?
         {
-            passed.proved = true;
+            self.passed.proved = true;
             return Ok(());
         }
         // Behind a pause a packet of a steady flow has a stronger CRC, or a timestamp.
@@ -255,21 +233,21 @@ impl CandidateSearch<'_, '_> {
             is_awaited && context.arrivals.is_usual(self.now) && (tells_pause || !now.intervals.is_steady);
         let (ahead, proved) = match fits.proof(&candidates, is_usual) {
             // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
-            Proof::Nothing if has_rtp(x.profile) || self.misses_bits_of_ip_id(x, farthest) => {
-                return Err(Failure::Ambiguous(format));
+            Proof::Nothing if has_rtp(self.x.profile) || self.misses_bits_of_ip_id(farthest) => {
+                return Err(Failure::Ambiguous(self.format));
             }
-            Proof::Nothing => return Err(Failure::Crc(format)),
-            Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
+            Proof::Nothing => return Err(Failure::Crc(self.format)),
+            Proof::Ambiguous => return Err(Failure::Ambiguous(self.format)),
             // Where the packets before it fit nowhere, the one that was sent is hardly among the candidates.
             Proof::One(..) if !has_sum && self.check == Check::Crc3 && context.health.is_doubtful() => {
-                return Err(Failure::Ambiguous(format));
+                return Err(Failure::Ambiguous(self.format));
             }
             Proof::One(ahead, proved) => (ahead, proved),
         };
-        self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
-        passed.proved = proved;
+        self.with(None, self.sn_plus(context.sn, ahead))?;
+        self.passed.proved = proved;
         // A CRC alone does not exclude a farther one.
-        passed.farthest = if is_usual && ahead == first { first } else { farthest };
+        self.passed.farthest = if is_usual && ahead == first { first } else { farthest };
         Ok(())
     }
 
@@ -286,15 +264,7 @@ impl CandidateSearch<'_, '_> {
     /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
     /// many packets: the sum is equal, and so is the time. In a flow whose timestamps jump by any number the SN may be lower by any.
     /// Packets before it behind the same gap may have excluded that.
-    fn has_twin<'i, 'p: 'i>(
-        &self,
-        ahead: u32,
-        (first, turn): (u32, u32),
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<bool, Failure> {
+    fn has_twin(&mut self, ahead: u32, (first, turn): (u32, u32)) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
         let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
         let mut excluded = context.twins.excluded(context.sn as u16);
@@ -317,13 +287,13 @@ impl CandidateSearch<'_, '_> {
             let less = twin * unit;
             let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less).wrapping_add(less));
             let sn = self.sn_plus(context.sn, ahead - less);
-            if self.with(Some(&reference), sn, x, extensions, out, passed)? {
+            if self.with(Some(&reference), sn)? {
                 has_twin = true;
             } else {
                 excluded |= bit;
             }
         }
-        passed.twins = Some(Twins { reference: context.sn as u16, excluded });
+        self.passed.twins = Some(Twins { reference: context.sn as u16, excluded });
         Ok(has_twin)
     }
 
@@ -336,10 +306,10 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// True if enough packets were lost to include all that carried a jump of the timestamp, and the clock indicates a jump.
-    fn may_have_jumped(&self, sn: u32, x: &Rfc3095Fields<'_>) -> bool {
+    fn may_have_jumped(&self, sn: u32) -> bool {
         let ahead = self.context.ahead(sn, self.context.sn);
         let intervals = self.context.arrivals.passed(self.now).intervals;
-        has_rtp(x.profile)
+        has_rtp(self.x.profile)
             && self.reader.collected(TS).1 == 0
             && ahead > REPEATED
             && intervals.is_steady
@@ -349,21 +319,16 @@ impl CandidateSearch<'_, '_> {
     /// Finds SN and timestamp after a jump of the timestamp, as after silence, if the packets that carried it were lost. The
     /// clock gives the timestamps, and the checksum covers both. `false` in a flow whose timestamps jump by any number: the right ones
     /// may not be among those that are tried, and others have the same sum.
-    #[allow(clippy::too_many_arguments)]
-    fn by_jump<'i, 'p: 'i>(
-        &self,
+    fn by_jump(
+        &mut self,
         equation: SumEquation,
         (first, turn): (u32, u32),
         now: Passed,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
         let (UpperFields::Rtp(rtp), intervals) = (&context.own, now.intervals) else { return Ok(false) };
         let is_known = intervals.is_steady && intervals.number <= HALF && self.reader.collected(TS).1 == 0;
-        if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
+        if !has_rtp(self.x.profile) || !self.x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
             return Ok(false);
         }
         // A sum that is right just outside of these limits is as good.
@@ -382,10 +347,10 @@ impl CandidateSearch<'_, '_> {
                     continue;
                 }
                 let reference = newest.with_ts_moved_by(jump);
-                if !self.with(Some(&reference), sn, x, extensions, out, passed)? {
+                if !self.with(Some(&reference), sn)? {
                     continue;
                 }
-                let this = self.context.reference(x);
+                let this = self.context.reference(self.x);
                 if !(least..=most).contains(&strides) || found.is_some_and(|other| other != this) {
                     return Ok(false);
                 }
@@ -393,7 +358,7 @@ impl CandidateSearch<'_, '_> {
             }
         }
         let Some(this) = found else { return Ok(false) };
-        self.with(Some(&this), this.sn, x, extensions, out, passed)
+        self.with(Some(&this), this.sn)
     }
 }
 
