@@ -18,13 +18,14 @@ use thinair_wire::time::Instant;
 use super::attempt::{CandidateSearch, ahead};
 use super::compress::Rfc3095SenderContext;
 use super::decompress::{Rfc3095ReceiverContext, UpperFields};
-use super::doubt::{By, Reference};
+use super::doubt::By;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::decompressor::Failure;
 use crate::flow::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
 use crate::flow::caution::REPEATED;
 use crate::flow::search::{
-    COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+    Fit, Found, HALF, Jump, Proof, Search, SequenceBits, SumEquation, TimestampBits, has_moved_by_count,
+    steps_to_repeat, trials,
 };
 use crate::id::ProfileId;
 use crate::mode::Mode;
@@ -169,20 +170,20 @@ impl CandidateSearch<'_, '_, '_> {
     /// Finds the SN among `sn` and those that are whole turns of its bits later.
     #[cold]
     pub(super) fn by_proof(&mut self, sn: u32) -> Result<(), Failure> {
-        let context = self.context;
+        let (context, format) = (self.context, self.format);
         let turn = 1 << self.reader.collected(SN).1;
         let behind = context.ahead(sn, context.sn) <= 0 || self.is_too_near(sn);
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
-        let first = context.ahead(sn, context.sn) as u32;
-        let (has_sum, now) = (self.has_sum(), context.arrivals.passed(self.now));
-        if now.is_counted && first > now.most && !has_own_sn(self.x.profile) {
-            return Err(Failure::Ambiguous(self.format));
+        let bits = SequenceBits { first: context.ahead(sn, context.sn).cast_unsigned(), turn };
+        let (has_sum, passed) = (self.has_sum(), context.arrivals.passed(self.now));
+        if passed.is_counted && bits.first > passed.most && !has_own_sn(self.x.profile) {
+            return Err(Failure::Ambiguous(format));
         }
         // Then no packet was missed, except one that was damaged.
-        let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
+        let is_awaited = bits.first <= REPEATED as u32 && context.arrivals.failed() <= 1;
         // A packet after a pause of a paced flow, or a counted one, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
-        let may_be_late = !now.is_counted && !now.intervals.is_steady;
+        let may_be_late = !passed.is_counted && !passed.intervals.is_steady;
         let is_late = may_be_late && self.verify_late(late)?;
         if is_late && has_sum {
             self.passed.by = By::Late;
@@ -190,111 +191,50 @@ impl CandidateSearch<'_, '_, '_> {
         }
         // The checksum is compared here, before the headers are written.
         let equation = if has_sum { self.equation()? } else { None };
-        // The other CRC-DYNAMIC octets are few.
-        let trials = trials(self.extensions.authenticated());
-        let candidates = Candidates::new(first, turn, now, trials, false);
-        let is_told = self.tells_timestamp(now.intervals);
-        let (mut fits, mut farthest) = (Matches::default(), 0);
-        for ahead in candidates.distances() {
-            farthest = farthest.max(ahead);
-            let sn = self.sn_plus(context.sn, ahead);
-            if has_sum && !self.solves(equation, sn)? || !self.with(None, sn)? {
-                continue;
-            }
-            if !has_sum {
-                fits.add(ahead);
-            } else if is_told || self.goes_on(ahead, first, now) {
-                if !is_told && !now.is_counted && self.has_twin(ahead, (first, turn))? {
-                    return Err(Failure::Ambiguous(self.format));
-                }
-                self.with(None, sn)?;
-                self.passed.proved = true;
-                return Ok(());
-            }
-        }
-        if is_late {
-            // If the IP-ID may have moved, none of those ahead is excluded.
-            if !fits.is_none() || self.misses_bits_of_ip_id(farthest) {
-                return Err(Failure::Ambiguous(self.format));
-            }
-            self.verify_late(late)?;
-            self.passed.by = By::Late;
-            return Ok(());
-        }
-        if let Some(equation) = equation
-            && self.by_jump(equation, (first, turn), now)?
-        {
-            self.passed.proved = true;
-            return Ok(());
-        }
         // Behind a pause a packet of a steady flow has a stronger CRC, or a timestamp.
         let tells_pause = self.check != Check::Crc3 || self.reader.collected(TS).1 > 0;
         let is_usual =
-            is_awaited && context.arrivals.is_usual(self.now) && (tells_pause || !now.intervals.is_steady);
-        let (ahead, proved) = match fits.proof(&candidates, is_usual) {
-            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
-            Proof::Nothing if has_rtp(self.x.profile) || self.misses_bits_of_ip_id(farthest) => {
-                return Err(Failure::Ambiguous(self.format));
+            is_awaited && context.arrivals.is_usual(self.now) && (tells_pause || !passed.intervals.is_steady);
+        let is_doubtful = !has_sum && self.check == Check::Crc3 && context.health.is_doubtful();
+        // The other CRC-DYNAMIC octets are few.
+        let search = Search::new(bits, passed, trials(self.extensions.authenticated()));
+        let search = Search { late: is_late.into(), is_usual, is_doubtful, ..search };
+        let is_told = self.tells_timestamp(passed.intervals);
+        let attempt = |ahead: u32| {
+            let sn = self.sn_plus(context.sn, ahead);
+            let is_right = (!has_sum || self.solves(equation, sn)?) && self.with(None, sn)?;
+            if !is_right || has_sum && !is_told && !self.goes_on(ahead, bits.first, passed) {
+                return Ok(Fit::No);
             }
-            Proof::Nothing => return Err(Failure::Crc(self.format)),
-            Proof::Ambiguous => return Err(Failure::Ambiguous(self.format)),
-            // Where the packets before it fit nowhere, the one that was sent is hardly among the candidates.
-            Proof::One(..) if !has_sum && self.check == Check::Crc3 && context.health.is_doubtful() => {
-                return Err(Failure::Ambiguous(self.format));
+            if !has_sum {
+                return Ok(Fit::Yes);
             }
-            Proof::One(ahead, proved) => (ahead, proved),
+            let has_twin = !is_told && !passed.is_counted && self.has_twin(ahead, bits)?;
+            if has_twin { Err(Failure::Ambiguous(format)) } else { Ok(Fit::Proved) }
         };
-        self.with(None, self.sn_plus(context.sn, ahead))?;
-        self.passed.proved = proved;
-        // A CRC alone does not exclude a farther one.
-        self.passed.farthest = if is_usual && ahead == first { first } else { farthest };
+        let Found { proof, farthest } = search.find(|_| true, attempt)?;
+        match proof {
+            // An IP-ID that may have moved excludes none of those ahead.
+            Proof::Late if !self.misses_bits_of_ip_id(farthest) => {
+                self.verify_late(late)?;
+                self.passed.by = By::Late;
+            }
+            Proof::Nothing if self.is_behind_jump(equation, bits, passed)? => self.passed.proved = true,
+            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
+            Proof::Nothing if !has_rtp(self.x.profile) && !self.misses_bits_of_ip_id(farthest) => {
+                return Err(Failure::Crc(format));
+            }
+            Proof::Nothing | Proof::Late | Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
+            Proof::Ahead(ahead, proved) => {
+                self.with(None, self.sn_plus(context.sn, ahead))?;
+                self.passed.proved = proved;
+                if !has_sum {
+                    // A CRC alone does not exclude a farther one.
+                    self.passed.farthest = if is_usual && ahead == bits.first { ahead } else { farthest };
+                }
+            }
+        }
         Ok(())
-    }
-
-    /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
-    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
-    fn goes_on(&self, ahead: u32, first: u32, now: Passed) -> bool {
-        let arrivals = &self.context.arrivals;
-        now.is_counted
-            || !arrivals.has_paused()
-            || ahead + now.intervals.off >= now.intervals.number
-            || ahead == first && arrivals.failed() < TRIED
-    }
-
-    /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
-    /// many packets: the sum is equal, and so is the time. In a flow whose timestamps jump by any number the SN may be lower by any.
-    /// Packets before it behind the same gap may have excluded that.
-    fn has_twin(&mut self, ahead: u32, (first, turn): (u32, u32)) -> Result<bool, Failure> {
-        let (context, newest) = (self.context, self.context.newest());
-        let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
-        let mut excluded = context.twins.excluded(context.sn as u16);
-        let smallest = if context.sums.has_uneven_jumps() { 1 } else { rtp.stride };
-        // The bits of the smallest format are equal after a least common multiple of the two.
-        let unit =
-            smallest.saturating_mul(CLOCK_TURN >> smallest.trailing_zeros().min(CLOCK_TURN.trailing_zeros()));
-        let farthest = ahead.saturating_sub(first).checked_div(unit).unwrap_or(0);
-        // One of so many fits.
-        let step = turn >> unit.trailing_zeros().min(turn.trailing_zeros());
-        if farthest / step > TWINS {
-            return Ok(true);
-        }
-        let mut has_twin = false;
-        for twin in (step..=farthest).step_by(step as usize) {
-            let bit = 1_u16.checked_shl(twin - 1).unwrap_or(0);
-            if excluded & bit > 0 {
-                continue;
-            }
-            let less = twin * unit;
-            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less).wrapping_add(less));
-            let sn = self.sn_plus(context.sn, ahead - less);
-            if self.with(Some(&reference), sn)? {
-                has_twin = true;
-            } else {
-                excluded |= bit;
-            }
-        }
-        self.passed.twins = Some(Twins { reference: context.sn as u16, excluded });
-        Ok(has_twin)
     }
 
     /// True if more packets have failed since the last verified packet than lie between it and that SN. A few may have been late.
@@ -316,49 +256,78 @@ impl CandidateSearch<'_, '_, '_> {
             && intervals.number > ahead.unsigned_abs() + intervals.off
     }
 
-    /// Finds SN and timestamp after a jump of the timestamp, as after silence, if the packets that carried it were lost. The
-    /// clock gives the timestamps, and the checksum covers both. `false` in a flow whose timestamps jump by any number: the right ones
-    /// may not be among those that are tried, and others have the same sum.
-    fn by_jump(
-        &mut self,
-        equation: SumEquation,
-        (first, turn): (u32, u32),
-        now: Passed,
-    ) -> Result<bool, Failure> {
+    /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
+    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
+    fn goes_on(&self, ahead: u32, first: u32, passed: Passed) -> bool {
+        let (arrivals, Passed { is_counted, intervals, .. }) = (&self.context.arrivals, passed);
+        is_counted
+            || !arrivals.has_paused()
+            || ahead + intervals.off >= intervals.number
+            || ahead == first && arrivals.failed() < TRIED
+    }
+
+    /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
+    /// many packets: the sum is equal, and so is the time. In a flow whose timestamps jump by any number the SN may be lower by any.
+    /// Packets before it behind the same gap may have excluded that.
+    fn has_twin(&mut self, ahead: u32, bits: SequenceBits) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
-        let (UpperFields::Rtp(rtp), intervals) = (&context.own, now.intervals) else { return Ok(false) };
-        let is_known = intervals.is_steady && intervals.number <= HALF && self.reader.collected(TS).1 == 0;
-        if !has_rtp(self.x.profile) || !self.x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
-            return Ok(false);
+        let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
+        let mut excluded = context.twins.excluded(context.sn as u16);
+        let smallest = if context.sums.has_uneven_jumps() { 1 } else { rtp.stride };
+        // The bits of the smallest format are equal after a least common multiple of the two.
+        let SequenceBits { first, turn } = bits;
+        let unit = smallest.saturating_mul(steps_to_repeat(CLOCK_TURN, smallest));
+        let farthest = ahead.saturating_sub(first).checked_div(unit).unwrap_or(0);
+        // One of so many fits.
+        let step = steps_to_repeat(turn, unit);
+        if farthest / step > TWINS {
+            return Ok(true);
         }
-        // A sum that is right just outside of these limits is as good.
-        let (least, most) = (intervals.number.saturating_sub(intervals.off), intervals.most());
-        let tried = u64::from(2 * intervals.off + 1) * u64::from(most / turn + 1);
-        if tried > COMBINATIONS || context.sums.has_uneven_jumps() {
-            return Ok(false);
-        }
-        let mut found: Option<Reference> = None;
-        for strides in least.saturating_sub(intervals.off)..=most + intervals.off {
-            let farthest = if now.is_counted { strides.min(now.most) } else { strides };
-            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides));
-            for ahead in (first..=farthest).step_by(turn as usize) {
-                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
-                if !equation.holds(sn as u16, timestamp) {
-                    continue;
-                }
-                let reference = newest.with_ts_moved_by(jump);
-                if !self.with(Some(&reference), sn)? {
-                    continue;
-                }
-                let this = self.context.reference(self.x);
-                if !(least..=most).contains(&strides) || found.is_some_and(|other| other != this) {
-                    return Ok(false);
-                }
-                found = Some(this);
+        let mut has_twin = false;
+        for twin in (step..=farthest).step_by(step as usize) {
+            let bit = 1_u16.checked_shl(twin - 1).unwrap_or(0);
+            if excluded & bit > 0 {
+                continue;
+            }
+            let less = twin * unit;
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less).wrapping_add(less));
+            if self.with(Some(&reference), self.sn_plus(context.sn, ahead - less))? {
+                has_twin = true;
+            } else {
+                excluded |= bit;
             }
         }
-        let Some(this) = found else { return Ok(false) };
-        self.with(Some(&this), this.sn)
+        self.passed.twins = Some(Twins { reference: context.sn as u16, excluded });
+        Ok(has_twin)
+    }
+
+    /// True if the packet is right with the only SN and timestamp after a jump of the timestamp, as after silence, if the packets that
+    /// carried it were lost. `false` in a flow whose timestamps jump by any number: the right ones may not be among those that are
+    /// tried, and others have the same sum.
+    fn is_behind_jump(
+        &mut self,
+        equation: Option<SumEquation>,
+        bits: SequenceBits,
+        passed: Passed,
+    ) -> Result<bool, Failure> {
+        let (context, newest, off) = (self.context, self.context.newest(), passed.intervals.off);
+        let (Some(equation), UpperFields::Rtp(rtp)) = (equation, &context.own) else { return Ok(false) };
+        let is_known = has_rtp(self.x.profile)
+            && self.x.rtp_extra.scaled
+            && rtp.stride != 0
+            && passed.intervals.number <= HALF
+            && self.reader.collected(TS).1 == 0;
+        if !is_known || context.sums.has_uneven_jumps() {
+            return Ok(false);
+        }
+        let mut fits = |Jump { ahead, intervals }| {
+            let sn = self.sn_plus(context.sn, ahead);
+            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(intervals));
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(intervals - ahead));
+            Ok(equation.holds(sn as u16, timestamp) && self.with(Some(&reference), sn)?)
+        };
+        let found = Jump::find(bits, passed, off, &mut fits)?;
+        found.map_or(Ok(false), fits)
     }
 }
 
