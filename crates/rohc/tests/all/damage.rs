@@ -94,8 +94,8 @@ fn loss_costs_no_packet_that_arrives() {
 }
 
 /// Returns the outcome of the last one of the packets behind a gap in a paced flow of UDP, if the CRC of each is damaged by these bits.
-fn behind_gap(profiles: ProfileSet, lost: usize, damage: &[u8]) -> Result<(), DecompressError> {
-    let channel = Channel::new(CidSpace::Small, 0, profiles).unwrap();
+fn behind_gap(lost: usize, damage: &[u8]) -> Result<(), DecompressError> {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
     let mut compressor =
         Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes()));
     let mut decompressor =
@@ -112,8 +112,7 @@ fn behind_gap(profiles: ProfileSet, lost: usize, damage: &[u8]) -> Result<(), De
     before.truncate(100);
     let mut outcome = Ok(());
     for (now, packet, mut rohc, damage) in before.into_iter().chain(damage.iter().map(|bits| send(*bits))) {
-        // The smallest formats of RFC 3095 and RFC 5225 have their CRC of 3 bits in one place.
-        assert!(damage == 0 || rohc[0] & 0x80 == 0, "{rohc:?}");
+        assert!(damage == 0 || rohc[0] & 0x80 == 0, "no UO-0: {rohc:?}");
         rohc[0] ^= damage;
         let done = decompressor.decompress(now, &rohc, &mut back);
         outcome = done.map(|done| assert!(damage > 0 || back[..done.len] == packet));
@@ -125,20 +124,17 @@ fn behind_gap(profiles: ProfileSet, lost: usize, damage: &[u8]) -> Result<(), De
 #[test]
 fn a_crc_of_3_bits_proves_no_candidate_behind_two_packets_that_fit_nowhere() {
     let fits_nowhere = |outcome| matches!(outcome, Err(DecompressError::Crc(..)));
-    for profiles in [ProfileSet::v1(), ProfileSet::v2()] {
-        let mut gaps = 0;
-        for lost in 33..49 {
-            let damaged = |before: &[u8]| {
-                let runs = (1..8).map(|bits| [before, &[bits]].concat());
-                runs.into_iter().find(|damage| fits_nowhere(behind_gap(profiles, lost, damage)))
-            };
-            let outcome = |damage: &[u8]| behind_gap(profiles, lost, &[damage, &[0]].concat());
-            let Some(one) = damaged(&[]).filter(|one| outcome(one).is_ok()) else { continue };
-            let Some(two) = damaged(&one) else { continue };
-            assert!(matches!(outcome(&two), Err(DecompressError::Ambiguous(..))), "{:?}", outcome(&two));
-            gaps += 1;
-        }
-        println!("{profiles:?}: {gaps} gaps");
-        assert!(gaps > 0);
+    let mut gaps = 0;
+    for lost in 33..49 {
+        let damaged = |before: &[u8]| {
+            let mut runs = (1..8).map(|bits| [before, &[bits]].concat());
+            runs.find(|damage| fits_nowhere(behind_gap(lost, damage)))
+        };
+        let outcome = |damage: &[u8]| behind_gap(lost, &[damage, &[0]].concat());
+        let Some(one) = damaged(&[]).filter(|one| outcome(one).is_ok()) else { continue };
+        let Some(two) = damaged(&one) else { continue };
+        assert!(matches!(outcome(&two), Err(DecompressError::Ambiguous(..))), "{:?}", outcome(&two));
+        gaps += 1;
     }
+    assert!(gaps > 0);
 }
