@@ -5,7 +5,11 @@
 use std::time::Duration;
 
 use crate::common::damage::{DamageCount, DamageRun, Rates, UdpFlow};
-use thinair_rohc::Mode;
+use crate::common::{IpLayer, SplitMix64, TestFlow};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,
+    DecompressorConfig, DecompressorMemory, Instant, Mode, ProfileSet,
+};
 
 const PACKETS: u32 = 2_000;
 const SEEDS: u32 = 5;
@@ -87,4 +91,50 @@ fn loss_costs_no_packet_that_arrives() {
             }
         }
     }
+}
+
+/// Returns the outcome of the last one of the packets behind a gap in a paced flow of UDP, if the CRC of each is damaged by these bits.
+fn behind_gap(lost: usize, damage: &[u8]) -> Result<(), DecompressError> {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+    let mut compressor =
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes()));
+    let mut decompressor =
+        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(channel.sizes()));
+    let (mut flow, mut random) = (TestFlow::udp(vec![IpLayer::new(false, 1)]), SplitMix64(1));
+    let (mut rohc, mut back, mut now) = ([0; 100], [0; 100], Instant::ZERO);
+    let mut send = |damage: u8| {
+        now = now + Duration::from_millis(20);
+        let packet = flow.packet(&mut random);
+        let sent = compressor.compress(now, &packet, &mut rohc).unwrap();
+        (now, packet, rohc[..sent.len].to_vec(), damage)
+    };
+    let mut before: Vec<_> = (0..100 + lost).map(|_| send(0)).collect();
+    before.truncate(100);
+    let mut outcome = Ok(());
+    for (now, packet, mut rohc, damage) in before.into_iter().chain(damage.iter().map(|bits| send(*bits))) {
+        assert!(damage == 0 || rohc[0] & 0x80 == 0, "no UO-0: {rohc:?}");
+        rohc[0] ^= damage;
+        let done = decompressor.decompress(now, &rohc, &mut back);
+        outcome = done.map(|done| assert!(damage > 0 || back[..done.len] == packet));
+    }
+    outcome
+}
+
+/// Where the packets before one fit nowhere, the one that was sent is hardly among the candidates of its bits.
+#[test]
+fn a_crc_of_3_bits_proves_no_candidate_behind_two_packets_that_fit_nowhere() {
+    let fits_nowhere = |outcome| matches!(outcome, Err(DecompressError::Crc(..)));
+    let mut gaps = 0;
+    for lost in 33..49 {
+        let damaged = |before: &[u8]| {
+            let mut runs = (1..8).map(|bits| [before, &[bits]].concat());
+            runs.find(|damage| fits_nowhere(behind_gap(lost, damage)))
+        };
+        let outcome = |damage: &[u8]| behind_gap(lost, &[damage, &[0]].concat());
+        let Some(one) = damaged(&[]).filter(|one| outcome(one).is_ok()) else { continue };
+        let Some(two) = damaged(&one) else { continue };
+        assert!(matches!(outcome(&two), Err(DecompressError::Ambiguous(..))), "{:?}", outcome(&two));
+        gaps += 1;
+    }
+    assert!(gaps > 0);
 }

@@ -16,6 +16,9 @@ const ONCE: &[(&str, &str)] = &[
     (".rests(", "flow/sender.rs"),
     ("failures <<", "flow/health.rs"),
     (".on_static_damage()", "flow/health.rs"),
+    ("fn distances", "flow/search.rs"),
+    ("if self.is_doubtful", "flow/search.rs"),
+    ("+ beyond", "flow/search.rs"),
 ];
 
 #[test]

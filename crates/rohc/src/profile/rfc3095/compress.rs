@@ -290,7 +290,7 @@ impl Rfc3095SenderContext {
                 let has_right_sum = layout.has_right_sum(header, plan.payload());
                 self.initialization.sent(format, x.sn as u16, self.sn as u16, has_right_sum);
             }
-            self.note_crc_static(crc_static, is_static_same, (&layout, header), config.repetitions);
+            self.note_crc_static(crc_static, is_static_same, &layout, header, config.repetitions);
             self.commit(now, &x, format, has_lists, plan.upper_len(), config, pool);
         }
         let compressed = Compressed {

@@ -263,8 +263,9 @@ impl Rfc3095ReceiverContext {
                     x.udp.coverage = length as u16;
                 }
             }
-            let attempt = CandidateSearch {
+            let mut search = CandidateSearch {
                 now,
+                format,
                 context: self,
                 reader: &reader,
                 payload: payload.len(),
@@ -272,14 +273,14 @@ impl Rfc3095ReceiverContext {
                 crc,
                 plain: !x.extra[0].flags && !x.extra[1].flags && !x.rtp_extra.flags && x.ip_count <= BASE_IPS,
                 has_failed,
+                x: &mut x,
+                extensions: &mut extensions,
+                out,
+                passed: &mut passed,
             };
-            let found = if reliable {
-                attempt.find_securely(format, &mut x, &mut extensions, out, &mut passed)
-            } else {
-                attempt.find(format, &mut x, &mut extensions, out, &mut passed)
-            };
-            let found = found.and_then(|()| attempt.by_sum(format, &x, out, &passed));
-            let misses_ip_id = !reliable && found.is_ok() && attempt.misses_moved_ip_id(&x, &passed);
+            let found = if reliable { search.find_securely() } else { search.find() };
+            let found = found.and_then(|()| search.by_sum());
+            let misses_ip_id = !reliable && found.is_ok() && search.misses_moved_ip_id();
             let found = if misses_ip_id { Err(Failure::Ambiguous(format)) } else { found };
             (found, payload)
         };
