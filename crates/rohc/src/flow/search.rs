@@ -89,8 +89,10 @@ pub(crate) struct Search {
     pub(crate) is_usual: bool,
     /// So many packets in a row were held back that this one, which may be late or ahead, is ahead.
     pub(crate) has_held_back: bool,
-    /// The packets before it fit nowhere, and its CRC has 3 bits: the one that was sent is hardly among the candidates.
+    /// The packets before it fit nowhere, and its CRC has 3 bits: a candidate that fits is on trial.
     pub(crate) is_doubtful: bool,
+    /// Lost packets may have carried a jump of the timestamp, which no checksum covers: the packet that was sent may be among no candidates.
+    pub(crate) may_have_jumped: bool,
 }
 
 /// Conclusion from the candidates that fit.
@@ -118,8 +120,17 @@ pub(crate) struct Found {
 impl Search {
     /// A search without other evidence than that of clock and carrier.
     pub(crate) fn new(bits: SequenceBits, passed: Passed, trials: u32) -> Self {
-        let (late, is_usual, has_held_back) = (Fit::No, false, false);
-        Self { bits, passed, trials, proves: false, late, is_usual, has_held_back, is_doubtful: false }
+        Self {
+            bits,
+            passed,
+            trials,
+            proves: false,
+            late: Fit::No,
+            is_usual: false,
+            has_held_back: false,
+            is_doubtful: false,
+            may_have_jumped: false,
+        }
     }
 
     /// Tries all distances that clock and carrier allow, the farthest ones up to the number of trials, and the nearest one in any case.
@@ -143,6 +154,7 @@ impl Search {
         }
         let ahead = match fits {
             0 => Proof::Nothing,
+            1 if self.is_doubtful && !self.may_have_jumped => Proof::Ahead(last, false),
             _ if self.is_doubtful => Proof::Ambiguous,
             1 if self.is_complete() => Proof::Ahead(last, true),
             _ if self.is_usual && !self.passed.is_counted && last == self.bits.first => {

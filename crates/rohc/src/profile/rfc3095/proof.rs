@@ -198,7 +198,8 @@ impl CandidateSearch<'_, '_, '_> {
         let is_doubtful = !has_sum && self.check == Check::Crc3 && context.health.is_doubtful();
         // The other CRC-DYNAMIC octets are few.
         let search = Search::new(bits, passed, trials(self.extensions.authenticated()));
-        let search = Search { late: is_late.into(), is_usual, is_doubtful, ..search };
+        let may_have_jumped = has_rtp(context.profile);
+        let search = Search { late: is_late.into(), is_usual, is_doubtful, may_have_jumped, ..search };
         let is_told = self.tells_timestamp(passed.intervals);
         let attempt = |ahead: u32| {
             let sn = self.sn_plus(context.sn, ahead);
