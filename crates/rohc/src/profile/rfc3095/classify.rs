@@ -38,6 +38,9 @@ pub(crate) struct ClassifiedPacket<'p> {
     pub(crate) rtp: Option<rtp::RtpHeader<'p>>,
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
+    /// It may be regular (`next.rs`); its profile may become one with RTP.
+    pub(super) may_be_regular: bool,
+    pub(super) may_become_rtp: bool,
     /// Limits of a timer for timestamps, if one may be used.
     pub(crate) timer: Option<TimerLimits>,
     /// Octets of the compressed headers.
@@ -60,6 +63,8 @@ impl<'p> ClassifiedPacket<'p> {
             udp: Udp::default(),
             rtp: None,
             esp: Esp::default(),
+            may_be_regular: true,
+            may_become_rtp: false,
             timer,
             header_len: ip_end,
         }
@@ -197,6 +202,12 @@ impl<'p> ClassifiedPacket<'p> {
 }
 
 impl FlowKey for ClassifiedPacket<'_> {
+    /// Further IP headers are distinguished by their hash alone.
+    #[inline]
+    fn is_compared_in_full(&self) -> bool {
+        self.ip_count <= BASE_IPS
+    }
+
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {

@@ -25,7 +25,6 @@ use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
     upper,
 };
-use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
@@ -33,6 +32,7 @@ use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
 use crate::flow::pace::steps;
 use crate::flow::pending::Pending;
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::state::CompressorState;
@@ -173,12 +173,6 @@ impl Rfc3095SenderContext {
         self.require_ir(self.next_sn(), self.ir_packets(config));
     }
 
-    /// Sets the group of the next packet.
-    #[inline]
-    pub(crate) fn join(&mut self, group: u8) {
-        self.caution.join(group);
-    }
-
     /// SN of the next packet: the one that the compressor generates, or the expected one.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
@@ -220,15 +214,12 @@ impl Rfc3095SenderContext {
     /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.
     pub(crate) fn compress(
         &mut self,
-        now: Instant,
         plan: &ClassifiedPacket<'_>,
-        cid: Cid,
-        config: &CompressorConfig,
         pool: &mut Pool<'_>,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let lists = self.lists;
-        let result = self.try_compress(now, plan, cid, (config, &lists), pool, out);
+        let result = self.try_compress(plan, &lists, pool, departure);
         if result.is_err() {
             self.take_back(&lists);
         }
@@ -244,13 +235,12 @@ impl Rfc3095SenderContext {
 
     fn try_compress(
         &mut self,
-        now: Instant,
         plan: &ClassifiedPacket<'_>,
-        cid: Cid,
-        (config, lists): (&CompressorConfig, &[ListState; BASE_IPS]),
+        lists: &[ListState; BASE_IPS],
         pool: &mut Pool<'_>,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
         let mut x = Rfc3095Fields::new(self.profile);
         let noted = self.note(now, &mut x, plan, config, pool)?;
         let Noted { since, has_lists, is_static_same } = noted;
@@ -269,7 +259,7 @@ impl Rfc3095SenderContext {
         };
 
         let frame = CidFrame::new(cid, config.channel.cids());
-        let mut writer = Writer::new(out, frame.len());
+        let mut writer = Writer::new(departure.out, frame.len());
         let is_refresh = self.establishment.is_refresh();
         let format = self.write(now, &mut writer, &mut x, plan, &noted, config, pool)?;
         if format.updates() && !format.is_initialization() {
@@ -278,9 +268,9 @@ impl Rfc3095SenderContext {
             writer.fill_crc(layout.crc_dynamic(check, state, header));
         }
         let end = writer.finish()?;
-        let len = frame.close(end, plan.payload(), out)?;
+        let len = frame.close(end, plan.payload(), departure.out)?;
         if format.is_initialization() {
-            frame.fill_crc8(end, out);
+            frame.fill_crc8(end, departure.out);
         }
         if self.seems_late(x.sn) && self.has_sent_newer(&x, format) {
             self.note_late(now, &x, config.window);
