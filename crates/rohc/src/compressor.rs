@@ -292,19 +292,6 @@ impl<'m> Compressor<'m> {
         self.flows.waiting()
     }
 
-    /// Records the cost of a packet that a context has compressed, and suspends a context that is not worth it. The cost of a
-    /// refresh is left out, since the policy asks for it.
-    #[inline(always)]
-    pub(crate) fn note_cost(&mut self, done: &Compressed) {
-        let is_worth = done.refresh || {
-            let is_initialization = done.format.is_initialization();
-            self.flows.note_cost(done.cid, done.header_in, done.header_out, is_initialization)
-        };
-        if !is_worth {
-            self.restart(done.cid);
-        }
-    }
-
     /// Has the context of a CID begin with IR packets again when it is used next. Without one this does nothing.
     #[cold]
     pub fn restart(&mut self, cid: Cid) {

@@ -190,6 +190,15 @@ pub(crate) enum Obstacle {
     Refused { is_new: bool },
 }
 
+/// Outcome of compressing a packet with the context of its flow.
+enum Attempt {
+    /// It was compressed, or `out` is too short.
+    Done(Outcome),
+    /// The flow uses another profile for now.
+    Rests,
+    Refused,
+}
+
 /// Place of a new flow.
 pub(crate) struct Placement {
     /// Hash by which it is found.
@@ -322,7 +331,7 @@ impl<'m> Compressor<'m> {
         let mut departure = Departure { now, cid, group: self.group, config, clock, linked, out };
         let next = compress(context, S::Room::in_shared(&mut self.shared), &mut departure);
         if let Expected::Sent(done) = &next {
-            self.note_cost(done);
+            self.charge(done);
         }
         next
     }
@@ -344,14 +353,15 @@ impl<'m> Compressor<'m> {
                 Ok(cid) => {
                     let base = self.flows.context::<S>(cid).and_then(S::base);
                     let base = base.and_then(|base| self.flows.context::<S>(base).copied());
+                    let (now, linked) = (packet.now, packet.linked.take());
                     let attempt =
-                        self.compress_with(packet, cid, out, |context: &mut S, memory, departure| {
+                        self.compress_with(now, linked, cid, out, |context: &mut S, memory, departure| {
                             context.compress(&recognized, base.as_ref(), memory, departure)
                         });
                     match attempt {
-                        Ok(done) => return Some(done),
-                        Err(Obstacle::Refused { .. }) => Obstacle::Refused { is_new: found.is_err() },
-                        Err(obstacle) => obstacle,
+                        Attempt::Done(done) => return Some(done),
+                        Attempt::Rests => Obstacle::Rests,
+                        Attempt::Refused => Obstacle::Refused { is_new: found.is_err() },
                     }
                 }
             };
@@ -364,11 +374,12 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Compresses a packet with a context. `Err` if that is not to be used, or refuses the packet.
+    /// Compresses a packet with a context of its flow.
     #[inline(always)]
     fn compress_with<C: SenderContext + Held<SenderPlace>>(
         &mut self,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        now: Instant,
+        linked: Option<Linked<'_, 'm>>,
         cid: Cid,
         out: &mut [u8],
         compress: impl FnOnce(
@@ -376,26 +387,24 @@ impl<'m> Compressor<'m> {
             &mut Shared<'m, C::Room>,
             &mut Departure<'_, 'm>,
         ) -> Result<Compressed, Refused>,
-    ) -> Result<Outcome, Obstacle> {
-        const REFUSED: Obstacle = Obstacle::Refused { is_new: false };
+    ) -> Attempt {
         self.flows.touch(cid);
         if self.flows.rests(cid) {
-            return Err(Obstacle::Rests);
+            return Attempt::Rests;
         }
-        let context = self.flows.context_mut::<C>(cid).ok_or(REFUSED)?;
+        let Some(context) = self.flows.context_mut::<C>(cid) else { return Attempt::Refused };
         let have = out.len();
-        let (now, linked) = (packet.now, packet.linked.take());
         let (group, config, clock) = (self.group, &self.config, self.far_clock);
         let mut departure = Departure { now, cid, group, config, clock, linked, out };
         match compress(context, C::Room::in_shared(&mut self.shared), &mut departure) {
             Ok(compressed) => {
                 if context.is_charged() {
-                    self.note_cost(&compressed);
+                    self.charge(&compressed);
                 }
-                Ok(Ok(compressed))
+                Attempt::Done(Ok(compressed))
             }
-            Err(Refused::NoRoom) => Ok(Err(CompressError::OutputTooSmall { have })),
-            Err(Refused::ByThisPacket) => Err(REFUSED),
+            Err(Refused::NoRoom) => Attempt::Done(Err(CompressError::OutputTooSmall { have })),
+            Err(Refused::ByThisPacket) => Attempt::Refused,
         }
     }
 
@@ -485,11 +494,26 @@ impl<'m> Compressor<'m> {
     }
 
     fn uncompressed_by(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
-        self.flows.touch(cid);
-        let context = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
-        let have = out.len();
-        let (group, config, clock) = (self.group, &self.config, self.far_clock);
-        let mut departure = Departure { now, cid, group, config, clock, linked: None, out };
-        context.compress(packet, &mut departure).map_err(|_| CompressError::OutputTooSmall { have })
+        let attempt =
+            self.compress_with(now, None, cid, out, |context: &mut UncompressedSender, _, departure| {
+                context.compress(packet, departure)
+            });
+        match attempt {
+            Attempt::Done(done) => done,
+            Attempt::Rests | Attempt::Refused => Err(CompressError::NoContexts),
+        }
+    }
+
+    /// Charges a packet to the context that has compressed it, and suspends a context that is not worth its octets. A refresh is free,
+    /// since the policy asks for it.
+    #[inline(always)]
+    fn charge(&mut self, done: &Compressed) {
+        let is_worth = done.refresh || {
+            let is_initialization = done.format.is_initialization();
+            self.flows.note_cost(done.cid, done.header_in, done.header_out, is_initialization)
+        };
+        if !is_worth {
+            self.restart(done.cid);
+        }
     }
 }

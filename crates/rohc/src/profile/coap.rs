@@ -22,6 +22,7 @@ mod note;
 pub mod outline;
 mod replicate;
 mod state;
+mod template;
 
 use thinair_wire::header::coap::Type;
 

@@ -53,6 +53,10 @@ pub(crate) struct UncompressedSender {
 impl SenderContext for UncompressedSender {
     type Room = NoRoom;
 
+    fn is_charged(&self) -> bool {
+        false
+    }
+
     fn form(&self) -> FeedbackForm {
         FeedbackForm::Rfc3095
     }

@@ -438,7 +438,14 @@ impl CoapSenderContext {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
             let is_elided = shared.path.checksum == ChecksumMode::Elided;
             let sum = if is_elided { header::payload_sum(payload) } else { 0 };
-            writer.fill_crc(header::crc(shared, template, x, check, sent, (payload.len(), sum)));
+            writer.fill_crc(header::crc(
+                shared,
+                template,
+                x,
+                check,
+                sent,
+                header::Payload { len: payload.len(), sum },
+            ));
         }
         Ok(format)
     }

@@ -5,6 +5,7 @@ use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
+use thinair_wire::time::Instant;
 
 use super::{BASE_IPS, INDICES, rtp};
 use crate::channel::ProfileSet;
@@ -38,6 +39,7 @@ pub(crate) struct ClassifiedPacket<'p> {
     pub(crate) rtp: Option<rtp::RtpHeader<'p>>,
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
+    pub(super) now: Instant,
     /// It may be regular (`next.rs`); its profile may become one with RTP.
     pub(super) may_be_regular: bool,
     pub(super) may_become_rtp: bool,
@@ -50,7 +52,7 @@ pub(crate) struct ClassifiedPacket<'p> {
 impl<'p> ClassifiedPacket<'p> {
     /// Creates a packet whose profile has to be [chosen](Self::choose).
     #[inline(always)]
-    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<TimerLimits>) -> Self {
+    pub(super) fn new(now: Instant, chain: &'p HeaderChain<'p>, timer: Option<TimerLimits>) -> Self {
         let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
@@ -63,6 +65,7 @@ impl<'p> ClassifiedPacket<'p> {
             udp: Udp::default(),
             rtp: None,
             esp: Esp::default(),
+            now,
             may_be_regular: true,
             may_become_rtp: false,
             timer,

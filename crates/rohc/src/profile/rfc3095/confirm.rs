@@ -4,7 +4,7 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::compress::{CSRC_STATE, Rfc3095SenderContext};
-use super::list_plan::Assurance;
+use super::list_plan::{Assurance, SentItems};
 use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
@@ -140,7 +140,8 @@ impl Rfc3095SenderContext {
         let assurance = Assurance::of(self.mode, config.repetitions);
         for (i, list) in self.lists.iter_mut().enumerate() {
             let i = if is_rtp && i == CSRC_STATE && self.ip_count == 1 { CSRC } else { i };
-            list.acknowledge(i, sn, self.sn as u16, assurance, &self.table, pool);
+            let mut items = SentItems { owner: i, table: &mut self.table, pool };
+            list.acknowledge(sn, self.sn as u16, assurance, &mut items);
         }
     }
 }

@@ -173,11 +173,11 @@ fn both_paths_of_both_ends_agree() {
             now = Instant::from_nanos(now.as_nanos() + wait * 1_000_000);
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
-            let mut plan = ClassifiedPacket::new(&chain, None);
+            let mut plan = ClassifiedPacket::new(now, &chain, None);
             assert!(plan.choose(&chain, &config));
             assert_eq!(plan.profile, profile);
             let [fast, slow] = near.get_or_insert_with(|| {
-                let mut context = compress::Rfc3095SenderContext::new(&plan, now, 7);
+                let mut context = compress::Rfc3095SenderContext::new(&plan, 7);
                 context.start(None, 0, &config);
                 [context; 2]
             });

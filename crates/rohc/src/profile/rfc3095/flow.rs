@@ -94,7 +94,8 @@ impl Sender for Rfc3095SenderContext {
         packet: &OutgoingPacket<'p, 'p, '_>,
         flows: &mut Flows<'_, '_, Self>,
     ) -> Option<ClassifiedPacket<'p>> {
-        let mut plan = ClassifiedPacket::new(packet.chain, flows.clock.limits(flows.config));
+        let timer = flows.clock.limits(flows.config);
+        let mut plan = ClassifiedPacket::new(packet.now, packet.chain, timer);
         plan.may_be_regular = !packet.is_irregular;
         plan.may_become_rtp = flows.config.rtp.guesses();
         plan.choose(packet.chain, flows.config).then_some(plan)
@@ -142,7 +143,7 @@ impl Sender for Rfc3095SenderContext {
     }
 
     fn has_flow(chain: &HeaderChain<'_>, flows: &Flows<'_, '_, Self>) -> bool {
-        let mut plan = ClassifiedPacket::new(chain, None);
+        let mut plan = ClassifiedPacket::new(Instant::ZERO, chain, None);
         plan.choose(chain, flows.config) && flows.find(&plan).is_ok()
     }
 
@@ -156,7 +157,7 @@ impl Sender for Rfc3095SenderContext {
         config: &CompressorConfig,
         _: &mut Pool<'_>,
     ) -> Option<Self> {
-        let mut context = Self::new(plan, start.now, start.random.next() as u16);
+        let mut context = Self::new(plan, start.random.next() as u16);
         context.start(start.before, start.random.0 as u8, config);
         Some(context)
     }

@@ -27,7 +27,8 @@ impl Rfc3095SenderContext {
         &mut self,
         crc_static: CrcStatic,
         is_static_same: bool,
-        (layout, header): (&Layout, &[u8]),
+        layout: &Layout,
+        header: &[u8],
         repetitions: u8,
     ) {
         self.strong = self.strong.saturating_sub(1);
