@@ -87,9 +87,7 @@ impl SenderContext for UncompressedSender {
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = self.establishment.state().name();
-        let mode = Mode::with_feedback(self.establishment.is_two_way());
-        ContextState { cid, profile: ProfileId::Uncompressed, state, mode, sn: None }
+        self.establishment.context_state(cid, ProfileId::Uncompressed, None)
     }
 }
 

@@ -14,7 +14,6 @@ use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::establish::Establishment;
 use crate::flow::sender::{Departure, Flows, Placement, Sender, Start};
 use crate::framing::CidFrame;
-use crate::mode::Mode;
 use crate::id::{Format, ProfileId};
 use crate::storage::{NoRoom, Shared};
 
@@ -67,9 +66,7 @@ impl SenderContext for ToySender {
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = self.establishment.state().name();
-        let mode = Mode::with_feedback(self.establishment.is_two_way());
-        ContextState { cid, profile: ProfileId::Toy, state, mode, sn: Some(u32::from(self.msn)) }
+        self.establishment.context_state(cid, ProfileId::Toy, Some(u32::from(self.msn)))
     }
 }
 

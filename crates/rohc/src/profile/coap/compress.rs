@@ -166,15 +166,6 @@ impl CoapSenderContext {
         self.shared.path.is_flow_of(path)
     }
 
-    /// Restarts the context with IR packets, like a new one.
-    #[cold]
-    pub(crate) fn restart(&mut self, repetitions: u8, templates: &mut Templates<'_>) {
-        self.establishment.require_ir(repetitions);
-        self.base = None;
-        self.since = self.shared.msn.wrapping_add(1);
-        self.define_again(repetitions, templates);
-    }
-
     /// True if the flow is not CoAP after all.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned
@@ -183,13 +174,6 @@ impl CoapSenderContext {
     /// Marks the flow as not CoAP.
     pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
-    }
-
-    /// Returns its memory to the channel. True if it had some.
-    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) -> bool {
-        let had_some = self.shared.numbers().next().is_some();
-        self.shared.forget_all(templates);
-        had_some
     }
 
     /// Returns the learned templates as a base for similar flows.

@@ -1,12 +1,10 @@
 //! Flows of profile 0x0081, and the interface of the profile.
 
-use thinair_wire::time::Instant;
-
 use super::compress::{CoapSenderContext, CoapSenderMemory};
-use super::{Base, CoapMemory, CoapMessage, CoapPath, Template, decompress};
+use super::{Base, CoapMemory, CoapMessage, CoapPath, decompress};
 use crate::channel::Integrity;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext};
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
@@ -22,39 +20,6 @@ use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::Held;
 use crate::storage::Slots;
-
-impl SenderContext for CoapSenderContext {
-    type Room = Template;
-
-    fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc6846
-    }
-
-    fn receive_feedback(
-        &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        memory: &mut CoapMemory<'_>,
-    ) -> Option<Cid> {
-        self.receive_feedback(now, feedback, config.repetitions, &mut memory.templates);
-        None
-    }
-
-    fn restart(&mut self, config: &CompressorConfig, memory: &mut CoapMemory<'_>) {
-        self.restart(config.repetitions, &mut memory.templates);
-    }
-
-    fn release(&mut self, memory: &mut CoapMemory<'_>) -> bool {
-        self.release(&mut memory.templates)
-    }
-
-    fn context_state(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.summary();
-        let mode = Mode::with_feedback(two_way);
-        ContextState { cid, profile: ProfileId::Coap, state, mode, sn: Some(msn) }
-    }
-}
 
 impl Sender for CoapSenderContext {
     type Packet<'p> = CoapMessage<'p>;

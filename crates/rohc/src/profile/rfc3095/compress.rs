@@ -166,22 +166,9 @@ impl Rfc3095SenderContext {
         self.establishment.require_ir(self.ir_packets(config));
     }
 
-    /// Restarts the context with IR packets, like a new one.
-    #[cold]
-    pub(crate) fn restart(&mut self, config: &CompressorConfig) {
-        self.require_ir(self.next_sn(), self.ir_packets(config));
-    }
-
     /// SN of the next packet: the one that the compressor generates, or the expected one.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
-    }
-
-    /// Returns its memory to the channel. True if it had some.
-    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) -> bool {
-        let had_some = !self.table.is_empty();
-        self.table.release(pool);
-        had_some
     }
 
     /// True if a packet belongs to this flow.

@@ -4,19 +4,18 @@
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use super::ExtensionBlock;
 use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::decompress;
 use super::table::Pool;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, Refused, SenderContext};
+use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Traced, Verified,
 };
-use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::feedback::{AckType, Feedback};
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::{Departure, Expected, Flows, Obstacle, Sender, Start};
@@ -29,47 +28,6 @@ use crate::state::DecompressorState;
 /// Number of packets in a row that may have been right and were not delivered after which feedback requests a packet
 /// without doubt.
 const HELD_BACK: u8 = 2;
-
-impl SenderContext for Rfc3095SenderContext {
-    type Room = ExtensionBlock;
-
-    /// In R-mode packets carry everything until it is acknowledged, however long that takes.
-    fn is_charged(&self) -> bool {
-        !self.mode.is_secure()
-    }
-
-    fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc3095
-    }
-
-    fn has_timestamps(&self) -> bool {
-        matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite)
-    }
-
-    fn receive_feedback(
-        &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        pool: &mut Pool<'_>,
-    ) -> Option<Cid> {
-        self.receive_feedback(now, feedback, config, pool);
-        None
-    }
-
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Pool<'_>) {
-        self.restart(config);
-    }
-
-    fn release(&mut self, pool: &mut Pool<'_>) -> bool {
-        self.release(pool)
-    }
-
-    fn context_state(&self, cid: Cid) -> ContextState {
-        let (profile, state) = (self.profile, self.establishment.state().name());
-        ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
-    }
-}
 
 impl Sender for Rfc3095SenderContext {
     type Packet<'p> = ClassifiedPacket<'p>;

@@ -105,13 +105,6 @@ impl V2SenderContext {
         }
     }
 
-    /// Begins with IR packets again, as a new context does.
-    #[cold]
-    pub(super) fn restart(&mut self, config: &CompressorConfig) {
-        self.establishment.require_ir(config.refresh.ir_packets(config.repetitions));
-        self.changed(self.msn.wrapping_add(1));
-    }
-
     /// Compresses a packet of this flow, whose last one is in `room`.
     pub(super) fn compress(
         &mut self,

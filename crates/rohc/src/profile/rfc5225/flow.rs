@@ -1,7 +1,6 @@
 //! Flows of RFC 5225: the highest profile of the channel that restores a packet, and the context of its flow.
 
 use thinair_wire::header::chain::HeaderChain;
-use thinair_wire::time::Instant;
 
 use super::compress::V2SenderContext;
 use super::decompress;
@@ -10,7 +9,7 @@ use super::headers::{Headers, Kind, MAX_IP, upper};
 use super::state::{State, V2Room, has_rtp};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext};
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
@@ -147,39 +146,6 @@ impl FlowKey for V2Packet<'_> {
     fn key(&self, mut word: impl FnMut(u64)) {
         self.classified.headers.words(&mut word);
         word(self.classified.profile as u64);
-    }
-}
-
-impl SenderContext for V2SenderContext {
-    type Room = V2Room;
-
-    fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc5225
-    }
-
-    fn has_timestamps(&self) -> bool {
-        has_rtp(self.profile)
-    }
-
-    fn receive_feedback(
-        &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        _: &mut Slots<'_, V2Room>,
-    ) -> Option<Cid> {
-        self.note_feedback(now, feedback, config);
-        None
-    }
-
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Slots<'_, V2Room>) {
-        self.restart(config);
-    }
-
-    fn context_state(&self, cid: Cid) -> ContextState {
-        let state = self.establishment.state().name();
-        let mode = Mode::with_feedback(self.establishment.is_two_way());
-        ContextState { cid, profile: self.profile, state, mode, sn: Some(msn_of(self.profile, self.msn)) }
     }
 }
 
@@ -350,6 +316,6 @@ impl ReceiverContext for decompress::V2ReceiverContext {
 }
 
 /// An MSN in the bits that it has.
-const fn msn_of(profile: ProfileId, msn: u32) -> u32 {
+pub(super) const fn msn_of(profile: ProfileId, msn: u32) -> u32 {
     if matches!(profile, ProfileId::EspV2) { msn } else { msn & 0xFFFF }
 }

@@ -160,14 +160,6 @@ impl TcpSenderContext {
         }
     }
 
-    /// Restarts the context with IR packets, like a new one.
-    #[cold]
-    pub(crate) fn restart(&mut self, config: &CompressorConfig) {
-        self.establishment.require_ir(config.repetitions);
-        self.base = None;
-        self.changed(self.msn.wrapping_add(1));
-    }
-
     /// True if no more packets of its flow are expected.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.life.is_over(moment(now).wrapping_sub(self.sent))
@@ -178,30 +170,9 @@ impl TcpSenderContext {
         self.confirmed && self.establishment.is_established()
     }
 
-    /// Returns the base that a packet has named, until the context is acknowledged.
-    pub(crate) fn named_base(&self) -> Option<Cid> {
-        self.base
-    }
-
-    /// Compresses a packet of this flow.
-    pub(super) fn compress(
-        &mut self,
-        segment: &TcpSegment<'_>,
-        base: Option<&Base>,
-        room: &mut TcpRoom,
-        departure: &mut Departure<'_, '_>,
-    ) -> Result<Compressed, Refused> {
-        let last = room.0;
-        let compressed = self.compress_behind(segment, base, &last, &mut room.0, departure);
-        if compressed.is_err() {
-            room.0 = last;
-        }
-        compressed
-    }
-
     /// Compresses a packet whose state becomes `next`; `last` is the state so far.
     #[inline]
-    fn compress_behind(
+    pub(super) fn compress_behind(
         &mut self,
         segment: &TcpSegment<'_>,
         base: Option<&Base>,

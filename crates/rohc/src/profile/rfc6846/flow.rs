@@ -5,7 +5,7 @@ use thinair_wire::time::Instant;
 use super::compress::TcpSenderContext;
 use super::{Base, Pattern, TcpRoom, TcpSegment, decompress};
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, RECENT, Refused, SenderContext};
+use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, RECENT, Refused};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
@@ -27,40 +27,6 @@ const COUNTS: Threshold = Threshold { k: 3, n: 3 };
 
 /// Number of contexts from which on a channel has some for patterns.
 const ENOUGH_FOR_PATTERNS: usize = 4;
-
-impl SenderContext for TcpSenderContext {
-    type Room = TcpRoom;
-
-    fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc6846
-    }
-
-    fn receive_feedback(
-        &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        rooms: &mut Slots<'_, TcpRoom>,
-    ) -> Option<Cid> {
-        let base = self.named_base().filter(|_| feedback.ack == AckType::StaticNack);
-        self.receive_feedback(now, feedback, rooms.get(feedback.cid.index())?, config);
-        base
-    }
-
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Slots<'_, TcpRoom>) {
-        self.restart(config);
-    }
-
-    fn withdraw_as_base(&mut self) {
-        self.confirmed = false;
-    }
-
-    fn context_state(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.summary();
-        let mode = Mode::with_feedback(two_way);
-        ContextState { cid, profile: ProfileId::Tcp, state, mode, sn: Some(u32::from(msn)) }
-    }
-}
 
 impl Sender for TcpSenderContext {
     type Packet<'p> = TcpSegment<'p>;
@@ -163,8 +129,13 @@ impl Sender for TcpSenderContext {
             let cid = Sender::base(self)?;
             Some(Base { cid, room: *rooms.get(cid.index())?, is_exact: base.is_pattern })
         });
-        let room = rooms.get_mut(departure.cid.index()).ok_or(Refused::ByThisPacket)?;
-        self.compress(segment, base.as_ref(), room, departure)
+        let state = &mut rooms.get_mut(departure.cid.index()).ok_or(Refused::ByThisPacket)?.0;
+        let last = *state;
+        let compressed = self.compress_behind(segment, base.as_ref(), &last, state, departure);
+        if compressed.is_err() {
+            *state = last;
+        }
+        compressed
     }
 }
 
