@@ -13,10 +13,12 @@ use thinair_wire::window::CAPACITY;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::{Exchanges, Linked};
+use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
+use crate::field::timer::FarClock;
 use crate::flow::pace::SteadyClock;
 use crate::flow::refresh::Refresh;
+use crate::flow::sender::Random;
 use crate::id::{Format, ProfileId};
 use crate::profile::SenderPlace as Place;
 use crate::storage::BLOCK_OCTETS;
@@ -29,7 +31,7 @@ pub use crate::flow::table::{CompressorContext, FlowLink};
 pub(crate) use crate::flow::worth::HostPairs;
 pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, ReorderRatio, RtpDetection};
 pub(crate) use outcome::Refused;
-pub(crate) use profile::{OutgoingPacket, SenderContext};
+pub(crate) use profile::{AnySenderContext, OutgoingPacket, SenderContext};
 
 /// Number of recently used contexts that are searched for a base, or for one whose flow is over.
 pub(crate) const RECENT: usize = 128;
@@ -100,7 +102,8 @@ pub struct Compressor<'m> {
     pub(crate) shared: SharedMemory<'m>,
     /// Number of groups of packets so far, modulo 256.
     pub(crate) group: u8,
-    pub(crate) random: u64,
+    pub(crate) random: Random,
+    pub(crate) far_clock: FarClock,
     clock: SteadyClock,
     /// Steady time of the last packet.
     latest: Instant,
@@ -122,7 +125,8 @@ impl<'m> Compressor<'m> {
             flows,
             shared,
             group: 0,
-            random: config.seed,
+            random: Random(config.seed),
+            far_clock: FarClock::default(),
             clock: SteadyClock::default(),
             latest: Instant::ZERO,
         }
@@ -154,15 +158,15 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
         mut linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
-        if Place::predicts(self.config.channel.profiles())
+        if Place::predicts(&self.config, &mut self.shared)
             && let Some(done) =
-                self.compress_unparsed(now, packet, linked.as_mut().map(|linked| &mut *linked.sent), out)
+                self.compress_unparsed(now, packet, linked.as_mut().map(Linked::reborrow), out)
         {
             return Ok(done);
         }
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked, owed: None }, out)
+        self.compress_outgoing(OutgoingPacket::new(now, &chain, linked), out)
     }
 
     /// Compresses the packet that the context used last predicts. `None`, without a change, for another packet, and after the clock was set
@@ -172,11 +176,11 @@ impl<'m> Compressor<'m> {
         &mut self,
         now: Instant,
         packet: &[u8],
-        sent: Option<&mut Exchanges<'m>>,
+        linked: Option<Linked<'_, 'm>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
         let now = Some(self.clock.at(now)).filter(|now| *now >= self.latest)?;
-        let done = Place::compress_predicted(self, now, packet, sent, out)?;
+        let done = Place::compress_predicted(self, now, packet, linked, out)?;
         self.latest = now;
         Some(done)
     }
@@ -188,7 +192,7 @@ impl<'m> Compressor<'m> {
         chain: &HeaderChain<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        self.compress_outgoing(OutgoingPacket { now, chain, linked: None, owed: None }, out)
+        self.compress_outgoing(OutgoingPacket::new(now, chain, None), out)
     }
 
     #[inline]
@@ -199,7 +203,8 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, CompressError> {
         packet.now = self.clock.advance_by_pause(packet.now, self.latest);
         self.latest = packet.now;
-        Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
+        Place::compress_packet(self, &mut packet, out)
+            .unwrap_or_else(|| self.uncompressed(packet.now, packet.chain.packet(), out))
     }
 
     /// Changes PROFILES. A flow of a profile that is not in the set goes by another one from its next packet on.
@@ -225,8 +230,11 @@ impl<'m> Compressor<'m> {
         let now = self.clock.at(now);
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let form =
-            self.flows.place(cid).and_then(Place::context).map_or(FeedbackForm::Rfc3095, SenderContext::form);
+        let form = self
+            .flows
+            .place(cid)
+            .and_then(Place::context)
+            .map_or(FeedbackForm::Rfc3095, AnySenderContext::form);
         let feedback = match form {
             FeedbackForm::Rfc3095 => Feedback::read(data, space)?,
             FeedbackForm::Rfc6846 | FeedbackForm::Rfc5225 => {
@@ -244,8 +252,13 @@ impl<'m> Compressor<'m> {
         if is_rejected && context.may_be_rejected() {
             context.release(&mut self.shared);
             self.flows.reject(cid, now + REJECTED_FOR);
-        } else if let Some(base) = context.receive_feedback(now, &feedback, &self.config, &mut self.shared) {
-            self.give_up_bases(base);
+        } else {
+            if context.has_timestamps() {
+                self.far_clock.note(&feedback);
+            }
+            if let Some(base) = context.receive_feedback(now, &feedback, &self.config, &mut self.shared) {
+                self.give_up_bases(base);
+            }
         }
         self.flows.note_answer(data.len() + 1);
         Ok(())
@@ -279,19 +292,6 @@ impl<'m> Compressor<'m> {
         self.flows.waiting()
     }
 
-    /// Records the cost of a packet that a context has compressed, and suspends a context that is not worth it. The cost of a
-    /// refresh is left out, since the policy asks for it.
-    #[inline(always)]
-    pub(crate) fn note_cost(&mut self, done: &Compressed) {
-        let is_worth = done.refresh || {
-            let is_initialization = done.format.is_initialization();
-            self.flows.note_cost(done.cid, done.header_in, done.header_out, is_initialization)
-        };
-        if !is_worth {
-            self.restart(done.cid);
-        }
-    }
-
     /// Has the context of a CID begin with IR packets again when it is used next. Without one this does nothing.
     #[cold]
     pub fn restart(&mut self, cid: Cid) {
@@ -308,12 +308,6 @@ impl<'m> Compressor<'m> {
         self.flows.place_mut(cid).context_mut().is_some_and(|context| context.release(&mut self.shared))
     }
 
-    /// True if the flow of a packet has a context of a profile.
-    #[cold]
-    pub(crate) fn has_flow(&self, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
-        Place::has_flow(self, packet)
-    }
-
     /// Stops using a base that the decompressor does not have, until it is acknowledged again (RFC 4164, section 3.3.3.4). A
     /// decompressor that has lost one base may have lost all of them.
     #[cold]
@@ -327,15 +321,6 @@ impl<'m> Compressor<'m> {
                 context.withdraw_as_base();
             }
         }
-    }
-
-    /// SplitMix64: sequence numbers need to differ, not to be secure.
-    pub(crate) fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
     }
 }
 

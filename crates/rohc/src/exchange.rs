@@ -80,6 +80,13 @@ pub(crate) struct Linked<'a, 'm> {
     pub(crate) received: &'a mut Exchanges<'m>,
 }
 
+impl<'m> Linked<'_, 'm> {
+    #[inline]
+    pub(crate) fn reborrow(&mut self) -> Linked<'_, 'm> {
+        Linked { sent: self.sent, received: self.received }
+    }
+}
+
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]
 pub struct CoapExchange {

@@ -16,18 +16,21 @@ pub(crate) mod uncompressed;
 
 use core::marker::PhantomData;
 
+use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use crate::channel::{Channel, ProfileSet};
-use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
+use crate::channel::Channel;
+use crate::compressor::{
+    AnySenderContext, CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket,
+};
 use crate::decompressor::{
     Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced, Verified,
 };
-use crate::exchange::Exchanges;
-use crate::field::timer::FarClock;
+use crate::exchange::Linked;
+use crate::flow::sender::Sender;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
-use crate::storage::{Places, Room, Rooms, Slots, rooms};
+use crate::storage::{Places, Room, Rooms, SharedRoom, Slots, rooms};
 
 /// Context of a profile that can be stored in a place.
 pub(crate) trait Held<P>: Copy + Into<P> {
@@ -93,11 +96,14 @@ macro_rules! places {
 }
 
 /// Declares the profiles. A line has the contexts of one or more profiles at both ends, and their
-/// identifiers. A packet is offered to them in this order.
+/// identifiers. A packet is offered to them in this order, and goes uncompressed if none accepts it.
 macro_rules! registry {
-    ($($(#[$attribute:meta])* $name:ident: $sender:ty, $receiver:ty, $($id:ident)|+;)+) => {
-        places! { SenderPlace, SenderContext: $($(#[$attribute])* $name $sender;)+ }
-        places! { ReceiverPlace, ReceiverContext: $($(#[$attribute])* $name $receiver;)+ }
+    (
+        $($(#[$attribute:meta])* $name:ident: $sender:ty, $receiver:ty, $($id:ident)|+;)+
+        _ => $last:ident: $last_sender:ty, $last_receiver:ty;
+    ) => {
+        places! { SenderPlace, AnySenderContext: $($(#[$attribute])* $name $sender;)+ $last $last_sender; }
+        places! { ReceiverPlace, ReceiverContext: $($(#[$attribute])* $name $receiver;)+ $last $last_receiver; }
 
         impl SenderPlace {
             /// Compresses a packet with the first profile that accepts it.
@@ -108,21 +114,18 @@ macro_rules! registry {
                 out: &mut [u8],
             ) -> Option<Result<Compressed, CompressError>> {
                 $($(#[$attribute])* {
-                    let done = <$sender as SenderContext>::compress_packet(compressor, packet, out);
+                    let done = compressor.compress_by::<$sender>(packet, out);
                     if done.is_some() {
                         return done;
-                    }
-                    if let Some(cid) = packet.owed {
-                        return Some(compressor.uncompressed_instead(packet.now, cid, packet.chain.packet(), out));
                     }
                 })+
                 None
             }
 
-            /// True if a profile of the set predicts packets.
+            /// True if a profile of the channel predicts packets.
             #[inline]
-            pub(crate) fn predicts(profiles: ProfileSet) -> bool {
-                $($(#[$attribute])* if !thinair_wire::IS_SMALL && <$sender as SenderContext>::predicts(profiles) {
+            pub(crate) fn predicts(config: &CompressorConfig, shared: &mut SharedMemory<'_>) -> bool {
+                $($(#[$attribute])* if !thinair_wire::IS_SMALL && is_predicting::<$sender>(config, shared) {
                     return true;
                 })+
                 false
@@ -134,12 +137,12 @@ macro_rules! registry {
                 compressor: &mut Compressor<'m>,
                 now: Instant,
                 packet: &[u8],
-                mut sent: Option<&mut Exchanges<'m>>,
+                mut linked: Option<Linked<'_, 'm>>,
                 out: &mut [u8],
             ) -> Option<Compressed> {
-                let profiles = compressor.config.channel.profiles();
-                $($(#[$attribute])* if <$sender as SenderContext>::predicts(profiles) {
-                    let done = <$sender as SenderContext>::compress_predicted(compressor, now, packet, sent.as_deref_mut(), out);
+                $($(#[$attribute])* if is_predicting::<$sender>(&compressor.config, &mut compressor.shared) {
+                    let linked = linked.as_mut().map(Linked::reborrow);
+                    let done = compressor.compress_predicted::<$sender>(now, packet, linked, out);
                     if done.is_some() {
                         return done;
                     }
@@ -148,8 +151,9 @@ macro_rules! registry {
             }
 
             /// True if the flow of a packet has a context of a profile that accepts its kind of packet.
-            pub(crate) fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
-                $($(#[$attribute])* if <$sender as SenderContext>::has_flow(compressor, packet) {
+            #[cold]
+            pub(crate) fn has_flow(compressor: &mut Compressor<'_>, chain: &HeaderChain<'_>) -> bool {
+                $($(#[$attribute])* if <$sender as Sender>::has_flow(chain, &compressor.flows_of()) {
                     return true;
                 })+
                 false
@@ -174,6 +178,7 @@ macro_rules! registry {
                 match self {
                     Self::Free | Self::Rejected { .. } => None,
                     $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),)+
+                    Self::$last(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),
                 }
             }
 
@@ -181,6 +186,7 @@ macro_rules! registry {
             pub(crate) fn new(profile: ProfileId) -> Self {
                 match profile {
                     $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as ReceiverContext>::new(profile)),)+
+                    ProfileId::$last => Self::$last(<$last_receiver as ReceiverContext>::new(profile)),
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
                     _ => Self::Free,
                 }
@@ -197,12 +203,21 @@ macro_rules! registry {
                     $($(#[$attribute])* $(ProfileId::$id)|+ => {
                         <$receiver as ReceiverContext>::initialize(decompressor, profile, packet, out)
                     })+
+                    ProfileId::$last => {
+                        <$last_receiver as ReceiverContext>::initialize(decompressor, profile, packet, out)
+                    }
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
                     _ => Err(Problem::UnsupportedProfile(profile.low_octet())),
                 }
             }
         }
     };
+}
+
+/// True if packets are worth a comparison with the one that a context of the profile predicts.
+#[inline]
+fn is_predicting<S: Sender>(config: &CompressorConfig, shared: &mut SharedMemory<'_>) -> bool {
+    S::PREDICTS && S::is_in_use(config, S::Room::in_shared(shared))
 }
 
 registry! {
@@ -216,7 +231,7 @@ registry! {
     #[cfg(feature = "rfc3095")]
     Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite;
-    Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver, Uncompressed;
+    _ => Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver;
 }
 
 rooms! {
@@ -233,4 +248,22 @@ rooms! {
     #[cfg(feature = "v2")]
     /// Sets the number of flows of the profiles of RFC 5225. Default: one for each context.
     v2_rooms, v2_flows: rfc5225::V2Room;
+}
+
+#[cfg(feature = "coap")]
+impl<'m> Compressor<'m> {
+    /// Sets the provisioned bases of profile 0x0081, of which at most 256 are used. They are a parameter of the
+    /// channel: the decompressor must have the same, in the same order.
+    pub fn with_bases(mut self, bases: Slots<'m, coap::Base>) -> Self {
+        self.shared.coap.bases = bases;
+        self
+    }
+
+    /// Iterates over the templates that the contexts of profile 0x0081 have learned, as bases for similar flows,
+    /// by CID.
+    pub fn learned_bases(&self) -> impl Iterator<Item = coap::Base> + '_ {
+        let contexts =
+            self.flows.places().filter_map(|(_, place)| coap::compress::CoapSenderContext::of(place));
+        contexts.map(|context| context.learned(&self.shared.coap))
+    }
 }

@@ -3,6 +3,7 @@
 //! An end has a place for each context, and for its profiles the rooms that they declare in `profile.rs`.
 //! Sizes are constants of a [`Storage`] and its [`Rooms`], or [`Sizes`] at run time.
 
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 #[cfg(feature = "alloc")]
@@ -125,6 +126,29 @@ pub(crate) trait Room: Copy + 'static {
     fn share(rooms: Slots<'_, Self>) -> Self::Shared<'_>;
 }
 
+/// Memory that the contexts of a profile share at one end, by its room.
+pub(crate) type Shared<'m, R> = <R as SharedRoom>::Memory<'m>;
+
+/// Room whose memory is a part of [`SharedMemory`].
+pub(crate) trait SharedRoom {
+    type Memory<'m>;
+
+    /// Returns the memory of the profile.
+    fn in_shared<'a, 'm>(shared: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m>;
+}
+
+/// Room of a profile that has no memory beside its contexts.
+pub(crate) struct NoRoom;
+
+impl SharedRoom for NoRoom {
+    type Memory<'m> = PhantomData<&'m ()>;
+
+    #[inline]
+    fn in_shared<'a, 'm>(shared: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
+        &mut shared.none
+    }
+}
+
 /// Declares the rooms of profiles. A line has the name of what contexts share, of the number of rooms, and of
 /// the room.
 macro_rules! rooms {
@@ -205,15 +229,22 @@ macro_rules! rooms {
         /// Memory that the contexts of a compressor or decompressor share.
         #[derive(Debug)]
         pub(crate) struct SharedMemory<'m> {
-            pub(crate) clock: FarClock,
             $(#[cfg(feature = $feature)] pub(crate) $shared: <$room as Room>::Shared<'m>,)+
-            none: PhantomData<&'m ()>,
+            pub(crate) none: PhantomData<&'m ()>,
         }
+
+        $(#[cfg(feature = $feature)] impl SharedRoom for $room {
+            type Memory<'m> = <Self as Room>::Shared<'m>;
+
+            #[inline]
+            fn in_shared<'a, 'm>(shared: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
+                &mut shared.$shared
+            }
+        })+
 
         impl<'m> From<RoomMemory<'m>> for SharedMemory<'m> {
             fn from(memory: RoomMemory<'m>) -> Self {
                 Self {
-                    clock: FarClock::default(),
                     $(#[cfg(feature = $feature)] $shared: <$room as Room>::share(memory.$count),)+
                     none: memory.none,
                 }

@@ -1,14 +1,14 @@
-//! Interface of a profile at the compressor.
+//! Interface of a context at the compressor, whatever its profile.
 
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use super::{CompressError, Compressed, Compressor, CompressorConfig, SharedMemory};
-use crate::channel::ProfileSet;
+use super::{CompressorConfig, SharedMemory};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::{Exchanges, Linked};
+use crate::exchange::Linked;
 use crate::feedback::{Feedback, FeedbackForm};
+use crate::storage::{Shared, SharedRoom};
 
 /// A packet to be compressed.
 pub(crate) struct OutgoingPacket<'a, 'p, 'm> {
@@ -19,51 +19,20 @@ pub(crate) struct OutgoingPacket<'a, 'p, 'm> {
     pub(crate) linked: Option<Linked<'a, 'm>>,
     /// The CID of a context that the flow has taken over, and of which the decompressor still has memory.
     pub(crate) owed: Option<Cid>,
+    /// It belongs to the flow of the packet before, and is not the expected one.
+    pub(crate) is_irregular: bool,
 }
 
-/// A profile, or the profiles of one RFC, at the compressor. Its context implements it.
+impl<'a, 'p, 'm> OutgoingPacket<'a, 'p, 'm> {
+    pub(crate) fn new(now: Instant, chain: &'a HeaderChain<'p>, linked: Option<Linked<'a, 'm>>) -> Self {
+        Self { now, chain, linked, owed: None, is_irregular: false }
+    }
+}
+
+/// Context at the compressor, as its profile implements it.
 pub(crate) trait SenderContext {
-    /// Compresses a packet with a context of its flow, or with a new one. `None` if another profile has to compress it.
-    fn compress_packet<'m>(
-        compressor: &mut Compressor<'m>,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>>
-    where
-        Self: Sized;
-
-    /// True if a profile of the set predicts packets.
-    #[inline]
-    fn predicts(_profiles: ProfileSet) -> bool
-    where
-        Self: Sized,
-    {
-        false
-    }
-
-    /// Compresses the packet that the context used last predicts, before it is parsed, and records it among those `sent`. `None`, without a
-    /// change, for other packets.
-    #[inline]
-    fn compress_predicted<'m>(
-        _compressor: &mut Compressor<'m>,
-        _now: Instant,
-        _packet: &[u8],
-        _sent: Option<&mut Exchanges<'m>>,
-        _out: &mut [u8],
-    ) -> Option<Compressed>
-    where
-        Self: Sized,
-    {
-        None
-    }
-
-    /// True if the flow of a packet has a context of this profile.
-    fn has_flow(_compressor: &Compressor<'_>, _packet: &OutgoingPacket<'_, '_, '_>) -> bool
-    where
-        Self: Sized,
-    {
-        false
-    }
+    /// Element of the memory that the profile has beside contexts.
+    type Room: SharedRoom;
 
     /// True if the octets of its packets count for or against the context.
     fn is_charged(&self) -> bool {
@@ -78,20 +47,25 @@ pub(crate) trait SenderContext {
         true
     }
 
+    /// True if its packets may have timestamps that follow the clock of the decompressor.
+    fn has_timestamps(&self) -> bool {
+        false
+    }
+
     /// Handles an acknowledgment. Returns the base of the context (RFC 4164) if the decompressor does not have it.
     fn receive_feedback(
         &mut self,
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut SharedMemory<'_>,
+        memory: &mut Shared<'_, Self::Room>,
     ) -> Option<Cid>;
 
     /// Restarts the context with IR packets, like a new one.
-    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>);
+    fn restart(&mut self, config: &CompressorConfig, memory: &mut Shared<'_, Self::Room>);
 
     /// Returns its memory to the channel. True if it had some: the decompressor keeps it until another flow uses the CID.
-    fn release(&mut self, _shared: &mut SharedMemory<'_>) -> bool {
+    fn release(&mut self, _memory: &mut Shared<'_, Self::Room>) -> bool {
         false
     }
 
@@ -100,4 +74,62 @@ pub(crate) trait SenderContext {
 
     /// State of the context, for monitoring.
     fn context_state(&self, cid: Cid) -> ContextState;
+}
+
+/// A [`SenderContext`] of any profile, with the memory of all.
+pub(crate) trait AnySenderContext {
+    fn form(&self) -> FeedbackForm;
+    fn may_be_rejected(&self) -> bool;
+    fn has_timestamps(&self) -> bool;
+    fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        shared: &mut SharedMemory<'_>,
+    ) -> Option<Cid>;
+    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>);
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool;
+    fn withdraw_as_base(&mut self);
+    fn context_state(&self, cid: Cid) -> ContextState;
+}
+
+impl<C: SenderContext> AnySenderContext for C {
+    fn form(&self) -> FeedbackForm {
+        SenderContext::form(self)
+    }
+
+    fn may_be_rejected(&self) -> bool {
+        SenderContext::may_be_rejected(self)
+    }
+
+    fn has_timestamps(&self) -> bool {
+        SenderContext::has_timestamps(self)
+    }
+
+    fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        shared: &mut SharedMemory<'_>,
+    ) -> Option<Cid> {
+        SenderContext::receive_feedback(self, now, feedback, config, C::Room::in_shared(shared))
+    }
+
+    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>) {
+        SenderContext::restart(self, config, C::Room::in_shared(shared));
+    }
+
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
+        SenderContext::release(self, C::Room::in_shared(shared))
+    }
+
+    fn withdraw_as_base(&mut self) {
+        SenderContext::withdraw_as_base(self);
+    }
+
+    fn context_state(&self, cid: Cid) -> ContextState {
+        SenderContext::context_state(self, cid)
+    }
 }

@@ -4,10 +4,13 @@
 
 use thinair_wire::time::Instant;
 
+use crate::cid::Cid;
 use crate::compressor::Compressed;
+use crate::contexts::ContextState;
 use crate::feedback::{AckType, Feedback};
 use crate::flow::refresh::{Due, Refresh, RefreshTimer};
-use crate::id::Format;
+use crate::id::{Format, ProfileId};
+use crate::mode::Mode;
 use crate::state::CompressorState;
 
 /// Packets left in the states IR and FO, and the occasion of the next ones.
@@ -38,6 +41,11 @@ impl Establishment {
             (0, _) => CompressorState::Fo,
             _ => CompressorState::Ir,
         }
+    }
+
+    /// State of a context, for monitoring.
+    pub(crate) fn context_state(&self, cid: Cid, profile: ProfileId, sn: Option<u32>) -> ContextState {
+        ContextState { cid, profile, state: self.state().name(), mode: Mode::with_feedback(self.two_way), sn }
     }
 
     /// True if packets carry all fields.

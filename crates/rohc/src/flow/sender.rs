@@ -1,85 +1,391 @@
-//! The life of a flow at the compressor: it gets a context, which may be that of another flow, its packets are compressed and charged, and
-//! what becomes of a packet that its context cannot compress. Profiles decide which flow a packet belongs to.
+//! The life of a flow at the compressor: its packets find their context, or get one, which may be that of another flow; they are compressed
+//! and charged; and one that its context cannot compress goes another way. The compressor drives, and a profile answers: it is a [`Sender`].
 
+use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
-    SharedMemory,
+    CompressError, Compressed, Compressor, CompressorConfig, HostPairs, OutgoingPacket, Refused,
+    SenderContext,
 };
+use crate::exchange::Linked;
+use crate::field::timer::{FarClock, TimerLimits};
+use crate::flow::table::{FlowKey, FlowTable};
+use crate::profile::uncompressed::UncompressedSender;
 use crate::profile::{Held, SenderPlace};
+use crate::storage::{Shared, SharedRoom};
 
-/// A flow that may take a context: its hash, and the index of its two hosts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Newcomer {
-    hash: u32,
-    pair: u8,
+/// A profile, or the profiles of one RFC, that compresses flows. Its context implements it.
+pub(crate) trait Sender: SenderContext + Held<SenderPlace> {
+    /// A packet, parsed as far as the profile needs it, in one of its profiles.
+    type Packet<'p>: FlowKey;
+
+    /// True if [`compress_unparsed`](Self::compress_unparsed) is worth a call.
+    const PREDICTS: bool = false;
+
+    /// True if the channel may use the profile.
+    fn is_in_use(config: &CompressorConfig, memory: &Shared<'_, Self::Room>) -> bool;
+
+    /// Compresses a packet that is the expected one of the context used last, before it is parsed. `None`, without a change, for others.
+    #[inline]
+    fn compress_unparsed<'m>(
+        &mut self,
+        _packet: &[u8],
+        _memory: &mut Shared<'m, Self::Room>,
+        _departure: &mut Departure<'_, 'm>,
+    ) -> Option<Compressed> {
+        None
+    }
+
+    /// Compresses a packet that is the expected one of the context used last, without a search for profile and context. Others change
+    /// nothing.
+    #[inline]
+    fn compress_next(
+        &mut self,
+        _chain: &HeaderChain<'_>,
+        _memory: &mut Shared<'_, Self::Room>,
+        _departure: &mut Departure<'_, '_>,
+    ) -> Expected {
+        Expected::Unknown
+    }
+
+    /// Returns a packet in the highest profile that restores it; `None` if it is for other profiles.
+    fn recognize<'p>(
+        packet: &OutgoingPacket<'p, 'p, '_>,
+        flows: &mut Flows<'_, '_, Self>,
+    ) -> Option<Self::Packet<'p>>;
+
+    /// Returns the context of the packet's flow, or the hash of a flow that has none. May change the profile of the packet with it.
+    #[inline]
+    fn find(packet: &mut Self::Packet<'_>, flows: &mut Flows<'_, '_, Self>) -> Result<Cid, u32> {
+        flows.find(packet)
+    }
+
+    /// Puts the packet into the next lower profile. False if another profile has to compress it.
+    fn fall(_packet: &mut Self::Packet<'_>, _obstacle: Obstacle, _flows: &mut Flows<'_, '_, Self>) -> bool {
+        false
+    }
+
+    /// True if the packet belongs to the flow of the context, which has that CID.
+    fn is_flow_of(&self, packet: &Self::Packet<'_>, cid: Cid, memory: &Shared<'_, Self::Room>) -> bool;
+
+    /// True if the flow of a packet has a context, as far as no other packet of it decides.
+    fn has_flow(_chain: &HeaderChain<'_>, _flows: &Flows<'_, '_, Self>) -> bool {
+        false
+    }
+
+    /// True if a flow may begin with the packet.
+    fn may_begin(_packet: &Self::Packet<'_>) -> bool {
+        true
+    }
+
+    /// True if a flow that has a context of another profile stays there.
+    fn yields(_packet: &Self::Packet<'_>) -> bool {
+        false
+    }
+
+    /// Returns the place of a new flow, by its hash.
+    fn place(
+        _packet: &Self::Packet<'_>,
+        hash: u32,
+        _now: Instant,
+        _flows: &Flows<'_, '_, Self>,
+    ) -> Placement {
+        Placement::of(hash)
+    }
+
+    /// True if there is memory for a context with that CID.
+    fn has_room(_cid: Cid, _memory: &Shared<'_, Self::Room>) -> bool {
+        true
+    }
+
+    /// Creates the context of a new flow from its first packet.
+    fn new(
+        packet: &Self::Packet<'_>,
+        start: Start<'_, Self>,
+        config: &CompressorConfig,
+        memory: &mut Shared<'_, Self::Room>,
+    ) -> Option<Self>;
+
+    /// Context that the next packet of this one refers to (RFC 4164).
+    #[inline]
+    fn base(&self) -> Option<Cid> {
+        None
+    }
+
+    /// Compresses a packet of the flow; `base` is the context that [`base`](Self::base) names. If it is refused, the next packet carries
+    /// everything that this one had to.
+    fn compress<'m>(
+        &mut self,
+        packet: &Self::Packet<'_>,
+        base: Option<&Self>,
+        memory: &mut Shared<'m, Self::Room>,
+        departure: &mut Departure<'_, 'm>,
+    ) -> Result<Compressed, Refused>;
 }
 
-impl Newcomer {
-    /// The flow with another hash.
-    pub(crate) fn with_hash(self, hash: u32) -> Self {
-        Self { hash, ..self }
+/// Time, context and buffer of one packet to be sent.
+pub(crate) struct Departure<'a, 'm> {
+    pub(crate) now: Instant,
+    pub(crate) cid: Cid,
+    /// Its group of packets, modulo 256.
+    pub(crate) group: u8,
+    pub(crate) config: &'a CompressorConfig,
+    pub(crate) clock: FarClock,
+    /// Messages of both directions, at an endpoint.
+    pub(crate) linked: Option<Linked<'a, 'm>>,
+    pub(crate) out: &'a mut [u8],
+}
+
+impl Departure<'_, '_> {
+    /// Limits of a timer for timestamps, if one may be used.
+    #[inline]
+    pub(crate) fn timer(&self) -> Option<TimerLimits> {
+        self.clock.limits(self.config)
     }
+}
+
+/// The flows of a compressor, as a profile sees them.
+pub(crate) struct Flows<'a, 'm, S: Sender> {
+    pub(crate) table: &'a mut FlowTable<'m>,
+    pub(crate) memory: &'a mut Shared<'m, S::Room>,
+    pub(crate) config: &'a CompressorConfig,
+    pub(crate) clock: FarClock,
+}
+
+impl<S: Sender> Flows<'_, '_, S> {
+    /// Returns the context of a packet's flow, or the hash of a flow that has none.
+    #[inline]
+    pub(crate) fn find(&self, packet: &S::Packet<'_>) -> Result<Cid, u32> {
+        self.table.find_flow(packet, |cid, context: &S| context.is_flow_of(packet, cid, self.memory))
+    }
+
+    /// The context of a CID, if it is of the profile.
+    #[inline]
+    pub(crate) fn context(&self, cid: Cid) -> Option<&S> {
+        self.table.context(cid)
+    }
+}
+
+/// Outcome for a packet that may be the expected one of the context used last.
+pub(crate) enum Expected {
+    Sent(Compressed),
+    /// It belongs to the flow of that context, and differs.
+    Irregular,
+    /// Its flow has to be searched for.
+    Unknown,
+}
+
+/// Reason a packet is not compressed in a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// Its flow has no context, and [may not begin](Sender::may_begin) with it, or stays in another profile.
+    NoBeginning,
+    /// Its flow gets no context for now.
+    NotAdmitted,
+    /// The flow uses another profile for now: its context was not worth its octets.
+    Rests,
+    /// The context, which may have been made for this packet, cannot compress it.
+    Refused { is_new: bool },
 }
 
 /// Outcome of compressing a packet with the context of its flow.
-pub(crate) enum Attempt {
+enum Attempt {
     /// It was compressed, or `out` is too short.
-    Done(Result<Compressed, CompressError>),
-    /// The flow uses another profile for now: its context was not worth its octets.
+    Done(Outcome),
+    /// The flow uses another profile for now.
     Rests,
-    /// The context cannot compress this packet.
     Refused,
 }
 
+/// Place of a new flow.
+pub(crate) struct Placement {
+    /// Hash by which it is found.
+    pub(crate) hash: u32,
+    pub(crate) cid: PlacementCid,
+    /// Context that it is replicated from, if its CID is another one.
+    pub(crate) base: Option<Cid>,
+    /// The context is a base for others alone.
+    pub(crate) is_pattern: bool,
+}
+
+/// CID of a new flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PlacementCid {
+    /// A free one, or the least recently used one.
+    Next,
+    /// That of a flow that is over.
+    Over(Cid),
+    /// The context of this packet is made anew.
+    Renewed(Cid),
+}
+
+impl Placement {
+    /// The next place, without a base.
+    pub(crate) const fn of(hash: u32) -> Self {
+        Self { hash, cid: PlacementCid::Next, base: None, is_pattern: false }
+    }
+}
+
+/// Values with which a new context starts.
+pub(crate) struct Start<'a, S> {
+    pub(crate) now: Instant,
+    pub(crate) cid: Cid,
+    /// The context that had the CID before, if it was of the profile.
+    pub(crate) before: Option<&'a S>,
+    pub(crate) base: Option<Cid>,
+    pub(crate) is_pattern: bool,
+    pub(crate) random: &'a mut Random,
+}
+
+/// SplitMix64: sequence numbers need to differ, not to be secure.
+#[derive(Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+type Outcome = Result<Compressed, CompressError>;
+
 impl<'m> Compressor<'m> {
-    /// Admits a flow without a context, by its hash; `None` if it uses another profile for now, since the decompressor has rejected it, or
-    /// other flows need the contexts more.
-    pub(crate) fn admit(&mut self, now: Instant, hash: u32, packet: &[u8]) -> Option<Newcomer> {
-        if self.flows.is_rejected(hash, now) {
-            return None;
-        }
-        let pair = self.flows.pair(packet);
-        self.flows.admits(hash, pair).then_some(Newcomer { hash, pair })
+    /// The flows of the profile `S`.
+    pub(crate) fn flows_of<S: Sender>(&mut self) -> Flows<'_, 'm, S> {
+        let Self { config, flows: table, shared, far_clock, .. } = self;
+        Flows { table, memory: S::Room::in_shared(shared), config, clock: *far_clock }
     }
 
-    /// Returns the context that [`begin`](Self::begin) would give to a flow.
-    pub(crate) fn next_context(&self, newcomer: Newcomer) -> Option<Cid> {
-        self.flows.next(newcomer.pair)
-    }
-
-    /// Gives a context to a flow: that of the flow `over`, or the next one. Its memory returns to the channel; as the decompressor keeps its
-    /// own until another flow uses the CID, the packet then has to be sent with it.
-    pub(crate) fn begin(
+    /// Compresses a packet by a profile; `None` if another one has to compress it.
+    #[inline]
+    pub(crate) fn compress_by<S: Sender>(
         &mut self,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
-        newcomer: Newcomer,
-        over: Option<Cid>,
-    ) -> Option<Cid> {
-        let Newcomer { hash, pair } = newcomer;
-        let cid = match over {
-            Some(over) => self.flows.take(over, hash, pair)?,
-            None => self.flows.claim(hash, pair)?,
-        };
-        if self.release(cid) {
-            packet.owed = Some(cid);
+        out: &mut [u8],
+    ) -> Option<Outcome> {
+        if !S::is_in_use(&self.config, S::Room::in_shared(&mut self.shared)) {
+            return None;
         }
-        Some(cid)
+        self.next_or_any::<S>(packet, out)
     }
 
-    /// Compresses a packet with the context of its flow.
-    #[inline(always)]
-    pub(crate) fn compress_with<C: Held<SenderPlace> + SenderContext>(
+    #[inline(never)]
+    fn next_or_any<S: Sender>(
         &mut self,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Outcome> {
+        packet.is_irregular = match self.compress_next::<S>(packet, out) {
+            Expected::Sent(done) => return Some(Ok(done)),
+            Expected::Irregular => true,
+            Expected::Unknown => false,
+        };
+        self.compress_any::<S>(packet, out)
+    }
+
+    /// Compresses a packet that is the expected one of the context used last.
+    #[inline(always)]
+    pub(crate) fn compress_next<S: Sender>(
+        &mut self,
+        packet: &OutgoingPacket<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Expected {
+        self.compress_expected(packet.now, None, out, |context: &mut S, memory, departure| {
+            context.compress_next(packet.chain, memory, departure)
+        })
+    }
+
+    /// Compresses a packet that the context used last predicts, before it is parsed. `None`, without a change, for another packet.
+    #[inline]
+    pub(crate) fn compress_predicted<S: Sender>(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        linked: Option<Linked<'_, 'm>>,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let next = self.compress_expected(now, linked, out, |context: &mut S, memory, departure| {
+            context.compress_unparsed(packet, memory, departure).map_or(Expected::Unknown, Expected::Sent)
+        });
+        if let Expected::Sent(done) = next { Some(done) } else { None }
+    }
+
+    /// Compresses a packet with the context used last, if that is of the profile.
+    #[inline(always)]
+    fn compress_expected<S: Sender>(
+        &mut self,
+        now: Instant,
+        linked: Option<Linked<'_, 'm>>,
+        out: &mut [u8],
+        compress: impl FnOnce(&mut S, &mut Shared<'m, S::Room>, &mut Departure<'_, 'm>) -> Expected,
+    ) -> Expected {
+        let Some(cid) = self.flows.newest_in_use() else { return Expected::Unknown };
+        let Some(context) = self.flows.context_mut::<S>(cid) else { return Expected::Unknown };
+        let (config, clock) = (&self.config, self.far_clock);
+        let mut departure = Departure { now, cid, group: self.group, config, clock, linked, out };
+        let next = compress(context, S::Room::in_shared(&mut self.shared), &mut departure);
+        if let Expected::Sent(done) = &next {
+            self.charge(done);
+        }
+        next
+    }
+
+    /// Compresses a packet with the context of its flow, which may be a new one, in the highest of some profiles; `None` if none of them
+    /// can.
+    #[inline(never)]
+    pub(crate) fn compress_any<S: Sender>(
+        &mut self,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Outcome> {
+        let mut recognized = S::recognize(packet, &mut self.flows_of::<S>())?;
+        loop {
+            let found = S::find(&mut recognized, &mut self.flows_of::<S>());
+            let place = found.or_else(|hash| self.begin::<S>(packet, &recognized, hash));
+            let obstacle = match place {
+                Err(obstacle) => obstacle,
+                Ok(cid) => {
+                    let base = self.flows.context::<S>(cid).and_then(S::base);
+                    let base = base.and_then(|base| self.flows.context::<S>(base).copied());
+                    let (now, linked) = (packet.now, packet.linked.take());
+                    let attempt =
+                        self.compress_with(now, linked, cid, out, |context: &mut S, memory, departure| {
+                            context.compress(&recognized, base.as_ref(), memory, departure)
+                        });
+                    match attempt {
+                        Attempt::Done(done) => return Some(done),
+                        Attempt::Rests => Obstacle::Rests,
+                        Attempt::Refused => Obstacle::Refused { is_new: found.is_err() },
+                    }
+                }
+            };
+            if let Some(cid) = packet.owed {
+                return Some(self.uncompressed_instead(packet.now, cid, packet.chain.packet(), out));
+            }
+            if !S::fall(&mut recognized, obstacle, &mut self.flows_of::<S>()) {
+                return None;
+            }
+        }
+    }
+
+    /// Compresses a packet with a context of its flow.
+    #[inline(always)]
+    fn compress_with<C: SenderContext + Held<SenderPlace>>(
+        &mut self,
+        now: Instant,
+        linked: Option<Linked<'_, 'm>>,
         cid: Cid,
         out: &mut [u8],
         compress: impl FnOnce(
             &mut C,
-            &CompressorConfig,
-            &mut SharedMemory<'m>,
-            &mut [u8],
+            &mut Shared<'m, C::Room>,
+            &mut Departure<'_, 'm>,
         ) -> Result<Compressed, Refused>,
     ) -> Attempt {
         self.flows.touch(cid);
@@ -87,25 +393,127 @@ impl<'m> Compressor<'m> {
             return Attempt::Rests;
         }
         let Some(context) = self.flows.context_mut::<C>(cid) else { return Attempt::Refused };
-        match compress(context, &self.config, &mut self.shared, out) {
+        let have = out.len();
+        let (group, config, clock) = (self.group, &self.config, self.far_clock);
+        let mut departure = Departure { now, cid, group, config, clock, linked, out };
+        match compress(context, C::Room::in_shared(&mut self.shared), &mut departure) {
             Ok(compressed) => {
                 if context.is_charged() {
-                    self.note_cost(&compressed);
+                    self.charge(&compressed);
                 }
                 Attempt::Done(Ok(compressed))
             }
-            Err(Refused::NoRoom) => Attempt::Done(Err(CompressError::OutputTooSmall { have: out.len() })),
+            Err(Refused::NoRoom) => Attempt::Done(Err(CompressError::OutputTooSmall { have })),
             Err(Refused::ByThisPacket) => Attempt::Refused,
         }
     }
-}
 
-impl Attempt {
-    /// The outcome; `None` if another profile has to compress the packet.
-    pub(crate) fn done(self) -> Option<Result<Compressed, CompressError>> {
-        match self {
-            Self::Done(done) => Some(done),
-            Self::Rests | Self::Refused => None,
+    /// Begins a flow: admits it, gives it a context, and creates that.
+    #[cold]
+    fn begin<S: Sender>(
+        &mut self,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        recognized: &S::Packet<'_>,
+        hash: u32,
+    ) -> Result<Cid, Obstacle> {
+        if !S::may_begin(recognized) || S::yields(recognized) && SenderPlace::has_flow(self, packet.chain) {
+            return Err(Obstacle::NoBeginning);
+        }
+        self.place::<S>(packet, recognized, hash).ok_or(Obstacle::NotAdmitted)
+    }
+
+    /// Gives a context to a new flow. `None` if it uses another profile for now, since the decompressor has rejected it, or other flows
+    /// need the contexts more.
+    ///
+    /// The memory of the flow that had the context returns to the channel; as the decompressor keeps its own until another flow uses the
+    /// CID, the packet then has to be sent with it.
+    fn place<S: Sender>(
+        &mut self,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
+        recognized: &S::Packet<'_>,
+        hash: u32,
+    ) -> Option<Cid> {
+        let now = packet.now;
+        if self.flows.is_rejected(hash, now) {
+            return None;
+        }
+        let pair = self.flows.pair(packet.chain.packet());
+        if !self.flows.admits(hash, pair) {
+            return None;
+        }
+        let flows = self.flows_of::<S>();
+        let Placement { hash, cid, base, is_pattern } = S::place(recognized, hash, now, &flows);
+        let next = match cid {
+            PlacementCid::Next => flows.table.next(pair)?,
+            PlacementCid::Over(cid) | PlacementCid::Renewed(cid) => cid,
+        };
+        if !S::has_room(next, flows.memory) {
+            return None;
+        }
+        let base = base.filter(|base| *base != next);
+        if let (Some(base), PlacementCid::Next | PlacementCid::Over(_)) = (base, cid) {
+            flows.table.touch(base);
+        }
+        let cid = match cid {
+            PlacementCid::Next => flows.table.claim(hash, pair)?,
+            PlacementCid::Over(cid) => flows.table.take(cid, hash, pair)?,
+            PlacementCid::Renewed(cid) => cid,
+        };
+        if self.release(cid) {
+            packet.owed = Some(cid);
+        }
+        let Self { config, flows, shared, random, .. } = self;
+        let start = Start { now, cid, before: flows.context::<S>(cid), base, is_pattern, random };
+        let context = S::new(recognized, start, config, S::Room::in_shared(shared))?;
+        self.flows.set(cid, context);
+        Some(cid)
+    }
+
+    /// Sends octets by profile 0x0000, an IP packet or not. Those that no version of IP begins with go as IR packets, for a
+    /// Normal packet has to begin like IP (RFC 5795, section 5.4.2).
+    pub fn uncompressed(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Outcome {
+        let cid = match self.flows.uncompressed() {
+            Some(cid) => cid,
+            None => {
+                let cid = self.flows.claim(0, HostPairs::NONE).ok_or(CompressError::NoContexts)?;
+                self.release(cid);
+                self.flows.set(cid, UncompressedSender::new(now, &self.config));
+                cid
+            }
+        };
+        self.uncompressed_by(now, cid, packet, out)
+    }
+
+    /// Sends a packet by profile 0x0000 on a CID of which the decompressor still has memory for the previous flow, because the
+    /// new context of its flow cannot compress it. With this CID, both ends release the memory.
+    #[cold]
+    fn uncompressed_instead(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
+        self.release(cid);
+        self.flows.set(cid, UncompressedSender::new(now, &self.config));
+        self.uncompressed_by(now, cid, packet, out)
+    }
+
+    fn uncompressed_by(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
+        let attempt =
+            self.compress_with(now, None, cid, out, |context: &mut UncompressedSender, _, departure| {
+                context.compress(packet, departure)
+            });
+        match attempt {
+            Attempt::Done(done) => done,
+            Attempt::Rests | Attempt::Refused => Err(CompressError::NoContexts),
+        }
+    }
+
+    /// Charges a packet to the context that has compressed it, and suspends a context that is not worth its octets. A refresh is free,
+    /// since the policy asks for it.
+    #[inline(always)]
+    fn charge(&mut self, done: &Compressed) {
+        let is_worth = done.refresh || {
+            let is_initialization = done.format.is_initialization();
+            self.flows.note_cost(done.cid, done.header_in, done.header_out, is_initialization)
+        };
+        if !is_worth {
+            self.restart(done.cid);
         }
     }
 }

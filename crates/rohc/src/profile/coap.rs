@@ -22,6 +22,7 @@ mod note;
 pub mod outline;
 mod replicate;
 mod state;
+mod template;
 
 use thinair_wire::header::coap::Type;
 
@@ -205,7 +206,7 @@ impl Whole<'_> {
 #[derive(Debug)]
 pub(crate) struct CoapMemory<'m> {
     templates: Templates<'m>,
-    bases: Slots<'m, Base>,
+    pub(super) bases: Slots<'m, Base>,
     /// Number of flows since the start that count as CoAP by a parse alone.
     guessed: u32,
 }

@@ -5,10 +5,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
 use crate::cid::Cid;
-use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, HostPairs, OutgoingPacket, SenderContext,
-    SharedMemory,
-};
+use crate::compressor::{Compressed, CompressorConfig, Refused, SenderContext};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
@@ -18,11 +15,13 @@ use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::establish::Establishment;
 use crate::flow::health::{Health, Verdict};
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
+use crate::storage::{NoRoom, Shared};
 
 /// Octets of the IR header without the CID.
 const IR_LEN: usize = 3;
@@ -45,13 +44,17 @@ const fn is_ip(first: u8) -> bool {
     matches!(first >> 4, 4 | 6)
 }
 
+/// The single context of profile 0x0000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UncompressedSender {
+    establishment: Establishment,
+}
+
 impl SenderContext for UncompressedSender {
-    fn compress_packet<'m>(
-        compressor: &mut Compressor<'m>,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        Some(compressor.uncompressed(packet.now, packet.chain.packet(), out))
+    type Room = NoRoom;
+
+    fn is_charged(&self) -> bool {
+        false
     }
 
     fn form(&self) -> FeedbackForm {
@@ -68,7 +71,7 @@ impl SenderContext for UncompressedSender {
         now: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut SharedMemory<'_>,
+        _: &mut Shared<'_, NoRoom>,
     ) -> Option<Cid> {
         self.establishment.answered(now);
         match feedback.ack {
@@ -79,109 +82,54 @@ impl SenderContext for UncompressedSender {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, NoRoom>) {
         self.establishment.require_ir(config.repetitions.max(1));
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = self.establishment.state().name();
-        let mode = Mode::with_feedback(self.establishment.is_two_way());
-        ContextState { cid, profile: ProfileId::Uncompressed, state, mode, sn: None }
+        self.establishment.context_state(cid, ProfileId::Uncompressed, None)
     }
 }
 
-impl Compressor<'_> {
-    /// Sends octets by profile 0x0000, an IP packet or not. Those that no version of IP begins with go as IR packets, for a
-    /// Normal packet has to begin like IP (RFC 5795, section 5.4.2).
-    pub fn uncompressed(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        let cid = match self.flows.uncompressed() {
-            Some(cid) => cid,
-            None => {
-                let cid = self.flows.claim(0, HostPairs::NONE).ok_or(CompressError::NoContexts)?;
-                self.release(cid);
-                self.begin_uncompressed(now, cid);
-                cid
-            }
-        };
-        self.uncompressed_by(now, cid, packet, out)
+impl UncompressedSender {
+    pub(crate) fn new(now: Instant, config: &CompressorConfig) -> Self {
+        Self { establishment: Establishment::new(now, config.repetitions.max(1)) }
     }
 
-    /// Sends a packet by profile 0x0000 on a CID of which the decompressor still has memory for the previous flow, because the
-    /// new context of its flow cannot compress it. With this CID, both ends release the memory.
-    #[cold]
-    pub(crate) fn uncompressed_instead(
+    /// Sends octets. Those that no version of IP begins with go as IR packets, for a Normal packet has to begin like IP (RFC 5795, section
+    /// 5.4.2).
+    pub(crate) fn compress(
         &mut self,
-        now: Instant,
-        cid: Cid,
         packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        self.release(cid);
-        self.begin_uncompressed(now, cid);
-        self.uncompressed_by(now, cid, packet, out)
-    }
-
-    fn begin_uncompressed(&mut self, now: Instant, cid: Cid) {
-        self.flows.set(
-            cid,
-            UncompressedSender { establishment: Establishment::new(now, self.config.repetitions.max(1)) },
-        );
-    }
-
-    fn uncompressed_by(
-        &mut self,
-        now: Instant,
-        cid: Cid,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        self.flows.touch(cid);
-        let state = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
-        let policy = self.config.policy(state.establishment.is_two_way());
-        state.establishment.begin_static_packet(now, policy);
-        let frame = CidFrame::new(cid, self.config.channel.cids());
+        departure: &mut Departure<'_, '_>,
+    ) -> Result<Compressed, Refused> {
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
+        let policy = config.policy(self.establishment.is_two_way());
+        self.establishment.begin_static_packet(now, policy);
+        let frame = CidFrame::new(cid, config.channel.cids());
         let may_be_normal = packet.first().is_some_and(|first| is_ip(*first));
-        let format = if state.establishment.is_ir() || !may_be_normal { Format::Ir } else { Format::Normal };
+        let format = if self.establishment.is_ir() || !may_be_normal { Format::Ir } else { Format::Normal };
         let header_out = match format {
             Format::Ir => frame.len() + IR_LEN,
             _ => frame.len(),
         };
-        let have = out.len();
-        let too_small = CompressError::OutputTooSmall { have };
         let len = header_out + packet.len();
-        let out = out.get_mut(..len).ok_or(too_small)?;
+        let out = departure.out.get_mut(..len).ok_or(Refused::NoRoom)?;
         if format == Format::Ir {
             let _ = ir(&mut Writer::new(out, frame.len()));
         }
-        frame.close(header_out, packet, out).map_err(|_| too_small)?;
+        frame.close(header_out, packet, out)?;
         if format == Format::Ir {
             // The CRC is the last octet of the header, and does not cover itself.
             out[header_out - 1] = Check::Crc8.of(&out[..header_out - 1]);
         }
-        let compressed = Compressed {
-            cid,
-            profile: ProfileId::Uncompressed,
-            format,
-            header_in: 0,
-            header_out,
-            len,
-            refresh: state.establishment.is_refresh() && format.carries_dynamic(),
-        };
-        state.establishment.count(format);
-        state.establishment.sent(now, &compressed, format == Format::Ir, policy);
+        let refresh = self.establishment.is_refresh() && format.carries_dynamic();
+        let profile = ProfileId::Uncompressed;
+        let compressed = Compressed { cid, profile, format, header_in: 0, header_out, len, refresh };
+        self.establishment.count(format);
+        self.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
     }
-}
-
-/// The single context of profile 0x0000.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UncompressedSender {
-    establishment: Establishment,
 }
 
 /// The context of a CID at the decompressor.

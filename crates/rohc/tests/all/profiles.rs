@@ -14,6 +14,9 @@ const ONCE: &[(&str, &str)] = &[
     (".is_rejected(", "flow/sender.rs"),
     (".admits(hash", "flow/sender.rs"),
     (".rests(", "flow/sender.rs"),
+    (".claim(", "flow/sender.rs"),
+    (".touch(", "flow/sender.rs"),
+    (".charge(", "flow/sender.rs"),
     ("failures <<", "flow/health.rs"),
     (".on_static_damage()", "flow/health.rs"),
     ("fn distances", "flow/search.rs"),
@@ -28,6 +31,26 @@ fn rules_of_flows_stand_once() {
         let files: Vec<_> = sources(&source()).into_iter().filter(has).collect();
         assert_eq!(files, [source().join(place)], "{expression}");
     }
+}
+
+/// Names of the compressor and its parts, which drives profiles and is not driven by them.
+const OF_THE_COMPRESSOR: &[&str] = &["Compressor", "FlowTable", "SharedMemory"];
+
+#[test]
+fn profiles_do_not_drive_the_compressor() {
+    let mut complaints = Vec::new();
+    for path in sources(&source().join("profile")) {
+        let file = path.strip_prefix(source()).unwrap().to_str().unwrap();
+        if file.ends_with("_test.rs") {
+            continue;
+        }
+        // The memory of the decompressor has the same name.
+        let text = code(&fs::read_to_string(&path).unwrap()).replace("decompressor::SharedMemory", "");
+        let words: Vec<_> = text.split(|c: char| !c.is_alphanumeric()).collect();
+        let named = OF_THE_COMPRESSOR.iter().filter(|name| words.contains(name));
+        complaints.extend(named.map(|name| format!("{file} names {name}")));
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
 #[test]

@@ -90,17 +90,26 @@ fn of(check: Check, header: Ipv6) -> u8 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ToyFlow(Ipv6);
 
-impl ToyFlow {
-    /// Returns the flow of a packet, and its payload. `None` if another profile has to compress the packet.
-    fn of<'p>(chain: &HeaderChain<'p>) -> Option<(Self, &'p [u8])> {
+/// A packet of the profile.
+pub(crate) struct ToyPacket<'p> {
+    flow: ToyFlow,
+    payload: &'p [u8],
+}
+
+impl<'p> ToyPacket<'p> {
+    /// Returns the packet with these headers; `None` if another profile has to compress it.
+    fn of(chain: &HeaderChain<'p>) -> Option<Self> {
         let [ip] = chain.ips() else { return None };
         let IpHeader::V6(header) = ip.header() else { return None };
         if header.next_header != NEXT_HEADER || ip.oddity.is_some() {
             return None;
         }
-        Some((Self(Ipv6 { payload_length: 0, ..header }), chain.packet().get(Ipv6::LEN..)?))
+        let flow = ToyFlow(Ipv6 { payload_length: 0, ..header });
+        Some(Self { flow, payload: chain.packet().get(Ipv6::LEN..)? })
     }
+}
 
+impl ToyFlow {
     /// Returns the same flow from another source.
     fn from_source(self, source: [u8; 16]) -> Self {
         Self(Ipv6 { source, ..self.0 })
@@ -112,9 +121,9 @@ impl ToyFlow {
     }
 }
 
-impl FlowKey for ToyFlow {
+impl FlowKey for ToyPacket<'_> {
     fn key(&self, mut word: impl FnMut(u64)) {
-        let header = &self.0;
+        let header = &self.flow.0;
         for address in [header.source, header.destination].map(u128::from_be_bytes) {
             word((address >> 64) as u64);
             word(address as u64);

@@ -6,18 +6,16 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use super::{Replicated, ToyFlow, crc3, ir, ir_cr, of, uo_0};
+use super::{Replicated, ToyFlow, ToyPacket, crc3, ir, ir_cr, of, uo_0};
 use crate::cid::Cid;
-use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
-    SharedMemory,
-};
+use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, Refused, SenderContext};
 use crate::contexts::ContextState;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::establish::Establishment;
+use crate::flow::sender::{Departure, Flows, Placement, Sender, Start};
 use crate::framing::CidFrame;
-use crate::mode::Mode;
 use crate::id::{Format, ProfileId};
+use crate::storage::{NoRoom, Shared};
 
 /// Context of one flow.
 #[derive(Clone, Copy, Debug)]
@@ -32,25 +30,7 @@ pub(crate) struct ToySender {
 }
 
 impl SenderContext for ToySender {
-    fn compress_packet<'m>(
-        compressor: &mut Compressor<'m>,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        if !compressor.config.channel.profiles().has(ProfileId::Toy) {
-            return None;
-        }
-        let (flow, payload) = ToyFlow::of(packet.chain)?;
-        let cid = match compressor.flows.find_flow(&flow, |_, context: &Self| context.flow == flow) {
-            Ok(cid) => cid,
-            Err(hash) => compressor.begin_toy(packet, flow, hash)?,
-        };
-        let now = packet.now;
-        let attempt = compressor.compress_with(cid, out, |context: &mut Self, config, _, out| {
-            context.compress(now, payload, cid, config, out)
-        });
-        attempt.done()
-    }
+    type Room = NoRoom;
 
     fn form(&self) -> FeedbackForm {
         FeedbackForm::Rfc3095
@@ -61,7 +41,7 @@ impl SenderContext for ToySender {
         now: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut SharedMemory<'_>,
+        _: &mut Shared<'_, NoRoom>,
     ) -> Option<Cid> {
         self.establishment.answered(now);
         match feedback.ack {
@@ -81,50 +61,60 @@ impl SenderContext for ToySender {
         self.is_base = false;
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, NoRoom>) {
         self.establishment.require_ir(config.repetitions);
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
-        let state = self.establishment.state().name();
-        let mode = Mode::with_feedback(self.establishment.is_two_way());
-        ContextState { cid, profile: ProfileId::Toy, state, mode, sn: Some(u32::from(self.msn)) }
+        self.establishment.context_state(cid, ProfileId::Toy, Some(u32::from(self.msn)))
     }
 }
 
-impl<'m> Compressor<'m> {
-    /// Creates a context for a new flow; `None` if another profile has to compress it.
-    fn begin_toy(
-        &mut self,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        flow: ToyFlow,
-        hash: u32,
-    ) -> Option<Cid> {
-        let newcomer = self.admit(packet.now, hash, packet.chain.packet())?;
+impl Sender for ToySender {
+    type Packet<'p> = ToyPacket<'p>;
+
+    fn is_in_use(config: &CompressorConfig, _: &Shared<'_, NoRoom>) -> bool {
+        config.channel.profiles().has(ProfileId::Toy)
+    }
+
+    fn recognize<'p>(packet: &OutgoingPacket<'p, 'p, '_>, _: &mut Flows<'_, '_, Self>) -> Option<ToyPacket<'p>> {
+        ToyPacket::of(packet.chain)
+    }
+
+    fn is_flow_of(&self, packet: &ToyPacket<'_>, _: Cid, _: &Shared<'_, NoRoom>) -> bool {
+        self.flow == packet.flow
+    }
+
+    /// A flow replicates the newest acknowledged one that differs by the source alone.
+    fn place(packet: &ToyPacket<'_>, hash: u32, _: Instant, flows: &Flows<'_, '_, Self>) -> Placement {
+        let flow = packet.flow;
         let is_base = |cid: &Cid| {
-            let context = self.flows.context::<ToySender>(*cid);
+            let context = flows.context(*cid);
             context.is_some_and(|base| base.is_base && base.flow.from_source(flow.0.source) == flow)
         };
-        let base = self.flows.latest().find(is_base).filter(|base| u8::try_from(base.value()).is_ok());
-        let cid = self.begin(packet, newcomer, None)?;
-        let base = base.filter(|base| *base != cid);
-        let establishment = Establishment::new(packet.now, self.config.repetitions);
-        let context = ToySender { flow, msn: 0, establishment, is_base: false, base };
-        self.flows.set(cid, context);
-        Some(cid)
+        let base = flows.table.latest().find(is_base).filter(|base| u8::try_from(base.value()).is_ok());
+        Placement { base, ..Placement::of(hash) }
     }
-}
 
-impl ToySender {
-    /// Compresses a packet of the flow.
+    fn new(
+        packet: &ToyPacket<'_>,
+        start: Start<'_, Self>,
+        config: &CompressorConfig,
+        _: &mut Shared<'_, NoRoom>,
+    ) -> Option<Self> {
+        let establishment = Establishment::new(start.now, config.repetitions);
+        Some(Self { flow: packet.flow, msn: 0, establishment, is_base: false, base: start.base })
+    }
+
     fn compress(
         &mut self,
-        now: Instant,
-        payload: &[u8],
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        packet: &ToyPacket<'_>,
+        _: Option<&Self>,
+        _: &mut Shared<'_, NoRoom>,
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
+        let payload = packet.payload;
         let mut header = self.flow.header(payload).ok_or(Refused::ByThisPacket)?;
         let policy = config.policy(self.establishment.is_two_way());
         self.establishment.begin_static_packet(now, policy);
@@ -136,7 +126,7 @@ impl ToySender {
         };
 
         let frame = CidFrame::new(cid, config.channel.cids());
-        let mut writer = Writer::new(out, frame.len());
+        let mut writer = Writer::new(departure.out, frame.len());
         // Every value can be written.
         let _ = match self.base {
             Some(base) if is_ir => {
@@ -151,9 +141,9 @@ impl ToySender {
             writer.fill_crc(crc3(header, msn));
         }
         let header_out = writer.finish()?;
-        let len = frame.close(header_out, payload, out)?;
+        let len = frame.close(header_out, payload, departure.out)?;
         if is_ir {
-            frame.fill_crc8(header_out, out);
+            frame.fill_crc8(header_out, departure.out);
         }
 
         self.msn = msn;

@@ -115,8 +115,8 @@ fn flows_with_the_same_hash_are_told_apart() {
     let mut labels = BTreeMap::new();
     let two = (0..=u16::MAX).find_map(|label| {
         let packet = labeled(label);
-        let (flow, _) = ToyFlow::of(&HeaderChain::parse(&packet).unwrap()).unwrap();
-        Some([labels.insert(out.flows.hash(&flow) & 0x00FF_FFFF, label)?, label])
+        let packet = ToyPacket::of(&HeaderChain::parse(&packet).unwrap()).unwrap();
+        Some([labels.insert(out.flows.hash(&packet) & 0x00FF_FFFF, label)?, label])
     });
     let cids = two
         .unwrap()

@@ -15,8 +15,7 @@ use super::replicate::differences;
 use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, Template, Templates, TokenMode,
 };
-use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval};
-use crate::cid::Cid;
+use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, Whole, msn_interval};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::caution::Caution;
@@ -25,6 +24,7 @@ use crate::flow::pace::steps;
 use crate::flow::pending::Pending;
 use crate::flow::refresh::Due;
 use crate::flow::search::TRIALS;
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 
@@ -83,6 +83,15 @@ pub(crate) struct CoapSenderContext {
     pub(super) caution: Caution,
 }
 
+/// A packet whose encoding was chosen.
+pub(super) struct MessageToSend<'a> {
+    pub(super) now: Instant,
+    pub(super) headers: &'a [u8],
+    pub(super) payload: &'a [u8],
+    /// The context determines all fields, and nothing has to be repeated.
+    pub(super) is_quiet: bool,
+}
+
 /// A packet as encoded with a template.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'p> {
@@ -120,7 +129,7 @@ impl CoapSenderContext {
     /// Creates a context for the flow of a packet.
     pub(crate) fn new(message: &CoapMessage<'_>, now: Instant, config: &CompressorConfig) -> Self {
         let mut shared = CoapState::new();
-        shared.path = *message.path;
+        shared.path = message.path;
         shared.settle();
         // The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
@@ -157,15 +166,6 @@ impl CoapSenderContext {
         self.shared.path.is_flow_of(path)
     }
 
-    /// Restarts the context with IR packets, like a new one.
-    #[cold]
-    pub(crate) fn restart(&mut self, repetitions: u8, templates: &mut Templates<'_>) {
-        self.establishment.require_ir(repetitions);
-        self.base = None;
-        self.since = self.shared.msn.wrapping_add(1);
-        self.define_again(repetitions, templates);
-    }
-
     /// True if the flow is not CoAP after all.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned
@@ -176,28 +176,19 @@ impl CoapSenderContext {
         self.abandoned = true;
     }
 
-    /// Returns its memory to the channel. True if it had some.
-    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) -> bool {
-        let had_some = self.shared.numbers().next().is_some();
-        self.shared.forget_all(templates);
-        had_some
-    }
-
     /// Returns the learned templates as a base for similar flows.
-    pub(crate) fn learned(&self, templates: &Templates<'_>) -> Base {
-        Base::of(&self.shared, templates)
+    pub(crate) fn learned(&self, memory: &CoapMemory<'_>) -> Base {
+        Base::of(&self.shared, &memory.templates)
     }
 
     /// Compresses a packet of this flow.
     pub(crate) fn compress(
         &mut self,
-        now: Instant,
         message: &CoapMessage<'_>,
-        cid: Cid,
-        config: &CompressorConfig,
         memory: &mut CoapSenderMemory<'_, '_>,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
+        let (now, config) = (departure.now, departure.config);
         let policy = config.policy(self.establishment.is_two_way());
         if self.establishment.begin_packet(now, policy) == Due::Everything {
             self.refresh_templates(memory.templates);
@@ -208,39 +199,35 @@ impl CoapSenderContext {
         let Trial { x, payload, .. } = &mut trial;
         x.checksum = message.checksum;
         self.note_controls(message, x, config);
-        let packet = message.packet.split_at(message.packet.len() - payload.len());
+        let headers = &message.packet[..message.packet.len() - payload.len()];
         let known = self.shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let is_quiet = self.is_quiet(x, known);
         if !is_quiet {
             self.repeat(x, config, memory.templates);
         }
-        self.send(now, is_quiet, packet, x, cid, config, memory, out)
+        self.send(&MessageToSend { now, headers, payload, is_quiet }, x, memory, departure)
     }
 
     /// Writes a packet whose encoding was chosen, and records it.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     pub(super) fn send(
         &mut self,
-        now: Instant,
-        is_quiet: bool,
-        (headers, payload): (&[u8], &[u8]),
+        message: &MessageToSend<'_>,
         x: &mut HeaderFields<'_>,
-        cid: Cid,
-        config: &CompressorConfig,
         memory: &mut CoapSenderMemory<'_, '_>,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
+        let (cid, config) = (departure.cid, departure.config);
+        let MessageToSend { now, headers, payload, is_quiet } = *message;
         let known = self.shared.template_mut(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let frame = CidFrame::new(cid, config.channel.cids());
-        let mut writer = Writer::new(out, frame.len());
-        let packet = (headers, payload);
-        let format = self.write(now, is_quiet, &mut writer, x, known, packet, config, memory.bases);
+        let mut writer = Writer::new(departure.out, frame.len());
+        let format = self.write(message, &mut writer, x, known, config, memory.bases);
         let format = format.map_err(|_| Refused::ByThisPacket)?;
         let end = writer.finish()?;
-        let len = frame.close(end, payload, out)?;
+        let len = frame.close(end, payload, departure.out)?;
         let initializes = !is_quiet && format.is_initialization();
         if initializes {
-            frame.fill_crc8(end, out);
+            frame.fill_crc8(end, departure.out);
         }
         self.caution.sent(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
         self.shared.accept(x, known);
@@ -403,18 +390,16 @@ impl CoapSenderContext {
 
     /// Writes the smallest format that has all fields.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write(
         &self,
-        now: Instant,
-        is_quiet: bool,
+        message: &MessageToSend<'_>,
         writer: &mut Writer<'_>,
         x: &mut HeaderFields<'_>,
         template: &Template,
-        (headers, payload): (&[u8], &[u8]),
         config: &CompressorConfig,
         bases: &[Base],
     ) -> Step<Format> {
+        let MessageToSend { now, headers, payload, is_quiet } = *message;
         let shared = &self.shared;
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
@@ -437,7 +422,14 @@ impl CoapSenderContext {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
             let is_elided = shared.path.checksum == ChecksumMode::Elided;
             let sum = if is_elided { header::payload_sum(payload) } else { 0 };
-            writer.fill_crc(header::crc(shared, template, x, check, sent, (payload.len(), sum)));
+            writer.fill_crc(header::crc(
+                shared,
+                template,
+                x,
+                check,
+                sent,
+                header::Payload { len: payload.len(), sum },
+            ));
         }
         Ok(format)
     }

@@ -3,10 +3,15 @@
 
 use thinair_wire::time::Instant;
 
+use super::CoapMemory;
 use super::compress::CoapSenderContext;
-use super::state::Templates;
-use crate::feedback::{AckType, Feedback};
+use super::state::{Template, Templates};
+use crate::cid::Cid;
+use crate::compressor::{CompressorConfig, SenderContext};
+use crate::contexts::ContextState;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::pending::Pending;
+use crate::id::ProfileId;
 
 /// Largest number of lost packets in 128 for the use of `pt_0` and steps. Message IDs that jump, because the sender
 /// also communicates with others, count as losses; a NACK reports losses that matter.
@@ -16,34 +21,25 @@ const CLEAN: u8 = 6;
 /// doubles it.
 pub(super) const DISTRUST: (u8, u8) = (2, 64);
 
-impl CoapSenderContext {
-    /// Returns state, presence of feedback, and the MSN of the newest packet, for monitoring. The state is FO while
-    /// packets carry all fields that can change.
-    pub(crate) fn summary(&self) -> (&'static str, bool, u32) {
-        (self.establishment.state().name(), self.establishment.is_two_way(), self.shared.msn)
-    }
+impl SenderContext for CoapSenderContext {
+    type Room = Template;
 
-    /// True if the decompressor has reported that nearly every packet arrives.
-    pub(super) fn is_clean(&self) -> bool {
-        self.establishment.is_two_way() && self.clean && self.distrust == 0
-    }
-
-    /// True if nothing indicates that packets are lost.
-    pub(super) fn is_trusted(&self) -> bool {
-        self.establishment.is_two_way() && self.distrust == 0
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc6846
     }
 
     /// Handles ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
-    pub(crate) fn receive_feedback(
+    fn receive_feedback(
         &mut self,
         now: Instant,
         feedback: &Feedback,
-        repetitions: u8,
-        templates: &mut Templates<'_>,
-    ) {
+        config: &CompressorConfig,
+        memory: &mut CoapMemory<'_>,
+    ) -> Option<Cid> {
         if !self.establishment.admits(now, feedback) {
-            return;
+            return None;
         }
+        let (repetitions, templates) = (config.repetitions, &mut memory.templates);
         if let Some(lost) = feedback.loss {
             self.clean = lost <= CLEAN;
             self.distrust = self.distrust.saturating_sub(1);
@@ -66,6 +62,37 @@ impl CoapSenderContext {
                 self.define_again(repetitions, templates);
             }
         }
+        None
+    }
+
+    fn restart(&mut self, config: &CompressorConfig, memory: &mut CoapMemory<'_>) {
+        self.establishment.require_ir(config.repetitions);
+        self.base = None;
+        self.since = self.shared.msn.wrapping_add(1);
+        self.define_again(config.repetitions, &mut memory.templates);
+    }
+
+    fn release(&mut self, memory: &mut CoapMemory<'_>) -> bool {
+        let had_some = self.shared.numbers().next().is_some();
+        self.shared.forget_all(&mut memory.templates);
+        had_some
+    }
+
+    /// State of the context. It is FO while packets carry all fields that can change.
+    fn context_state(&self, cid: Cid) -> ContextState {
+        self.establishment.context_state(cid, ProfileId::Coap, Some(self.shared.msn))
+    }
+}
+
+impl CoapSenderContext {
+    /// True if the decompressor has reported that nearly every packet arrives.
+    pub(super) fn is_clean(&self) -> bool {
+        self.establishment.is_two_way() && self.clean && self.distrust == 0
+    }
+
+    /// True if nothing indicates that packets are lost.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.establishment.is_two_way() && self.distrust == 0
     }
 
     fn acknowledge(&mut self, feedback: &Feedback, templates: &mut Templates<'_>) {

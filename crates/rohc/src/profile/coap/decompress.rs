@@ -465,7 +465,7 @@ fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields
     let Some((width, read)) = reader.crc_read() else { return false };
     let Some(check) = Check::of_width(width) else { return false };
     let (_, sent) = reader.collected(MSN);
-    header::crc(state, template, x, check, sent, (payload.len(), sum)) == read
+    header::crc(state, template, x, check, sent, header::Payload { len: payload.len(), sum }) == read
 }
 
 /// Returns the MSN near the last one whose 16 low bits are `bits`.

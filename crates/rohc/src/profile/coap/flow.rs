@@ -1,92 +1,115 @@
 //! Flows of profile 0x0081, and the interface of the profile.
 
-use thinair_wire::time::Instant;
-
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::{Base, CoapMemory, CoapMessage, CoapPath, decompress};
-use crate::channel::{Integrity, ProfileSet};
+use crate::channel::Integrity;
 use crate::cid::Cid;
-use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
-    SharedMemory,
-};
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
     Traced, Verified,
 };
-use crate::exchange::{Exchanges, Linked};
+use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
-use crate::flow::sender::Attempt;
+use crate::flow::sender::{Departure, Flows, Sender, Start};
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::Held;
 use crate::storage::Slots;
 
-impl SenderContext for CoapSenderContext {
+impl Sender for CoapSenderContext {
+    type Packet<'p> = CoapMessage<'p>;
+    const PREDICTS: bool = true;
+
     #[inline]
-    fn compress_packet<'m>(
-        compressor: &mut Compressor<'m>,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        if !compressor.config.channel.profiles().has(ProfileId::Coap) {
-            return None;
-        }
-        compressor.coap(packet, out)
+    fn is_in_use(config: &CompressorConfig, _: &CoapMemory<'_>) -> bool {
+        config.channel.profiles().has(ProfileId::Coap)
     }
 
     #[inline]
-    fn predicts(profiles: ProfileSet) -> bool {
-        profiles.has(ProfileId::Coap)
-    }
-
-    #[inline]
-    fn compress_predicted<'m>(
-        compressor: &mut Compressor<'m>,
-        now: Instant,
-        packet: &[u8],
-        sent: Option<&mut Exchanges<'m>>,
-        out: &mut [u8],
-    ) -> Option<Compressed> {
-        compressor.compress_message(now, packet, sent, out)
-    }
-
-    fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc6846
-    }
-
-    fn receive_feedback(
+    fn compress_unparsed<'m>(
         &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        shared: &mut SharedMemory<'_>,
-    ) -> Option<Cid> {
-        self.receive_feedback(now, feedback, config.repetitions, &mut shared.coap.templates);
-        None
+        packet: &[u8],
+        memory: &mut CoapMemory<'m>,
+        departure: &mut Departure<'_, 'm>,
+    ) -> Option<Compressed> {
+        self.compress_message(packet, memory, departure)
     }
 
-    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>) {
-        self.restart(config.repetitions, &mut shared.coap.templates);
-    }
-
-    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
-        self.release(&mut shared.coap.templates)
-    }
-
-    fn context_state(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.summary();
-        ContextState {
-            cid,
-            profile: ProfileId::Coap,
-            state,
-            mode: Mode::with_feedback(two_way),
-            sn: Some(msn),
+    #[inline]
+    fn recognize<'p>(
+        packet: &OutgoingPacket<'p, 'p, '_>,
+        flows: &mut Flows<'_, '_, Self>,
+    ) -> Option<CoapMessage<'p>> {
+        let mut path = CoapPath::default();
+        let read = path.read(packet.chain)?;
+        let message = CoapMessage::of(packet.chain, &path, read, &flows.config.coap.ports);
+        if message.is_none() && flows.memory.guessed > 0 {
+            abandon(&path, flows);
         }
+        message
+    }
+
+    #[inline]
+    fn is_flow_of(&self, message: &CoapMessage<'_>, _: Cid, _: &CoapMemory<'_>) -> bool {
+        self.is_flow_of(&message.path)
+    }
+
+    /// A datagram that only looks like CoAP stays with the flow that it has.
+    fn yields(message: &CoapMessage<'_>) -> bool {
+        message.by_parse
+    }
+
+    fn new(
+        message: &CoapMessage<'_>,
+        start: Start<'_, Self>,
+        config: &CompressorConfig,
+        memory: &mut CoapMemory<'_>,
+    ) -> Option<Self> {
+        let mut context = Self::new(message, start.now, config);
+        memory.guessed = memory.guessed.saturating_add(u32::from(message.by_parse));
+        context.begin_with_base(message, config, memory);
+        Some(context)
+    }
+
+    #[inline]
+    fn compress<'m>(
+        &mut self,
+        message: &CoapMessage<'_>,
+        _: Option<&Self>,
+        memory: &mut CoapMemory<'m>,
+        departure: &mut Departure<'_, 'm>,
+    ) -> Result<Compressed, Refused> {
+        if message.by_parse && self.is_abandoned() {
+            return Err(Refused::ByThisPacket);
+        }
+        let (sent, received) = match departure.linked.take() {
+            Some(linked) => (Some(linked.sent), Some(&*linked.received)),
+            None => (None, None),
+        };
+        let CoapMemory { templates, bases, .. } = memory;
+        self.compress(message, &mut CoapSenderMemory { templates, sent, received, bases }, departure)
+    }
+}
+
+/// Handles a packet that is not CoAP. If only a parse showed its flow to be CoAP, the flow is not CoAP from
+/// now on.
+#[cold]
+fn abandon(path: &CoapPath, flows: &mut Flows<'_, '_, CoapSenderContext>) {
+    let found = flows.table.find_flow(path, |_, context: &CoapSenderContext| context.is_flow_of(path));
+    if let Some(context) = found.ok().and_then(|cid| flows.table.context_mut::<CoapSenderContext>(cid)) {
+        context.abandon();
+    }
+}
+
+impl FlowKey for CoapMessage<'_> {
+    #[inline]
+    fn key(&self, word: impl FnMut(u64)) {
+        self.path.key(word);
     }
 }
 
@@ -103,91 +126,6 @@ impl FlowKey for CoapPath {
         }
         let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
         word(u64::from(ports) << 16 | ProfileId::Coap as u64);
-    }
-}
-
-impl<'m> Compressor<'m> {
-    /// Sets the provisioned bases of profile 0x0081, of which at most 256 are used. They are a parameter of the
-    /// channel: the decompressor must have the same, in the same order.
-    pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
-        self.shared.coap.bases = bases;
-        self
-    }
-
-    /// Iterates over the templates that the contexts of profile 0x0081 have learned, as bases for similar flows,
-    /// by CID.
-    pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
-        let contexts = self.flows.places().filter_map(|(_, place)| CoapSenderContext::of(place));
-        contexts.map(|context| context.learned(&self.shared.coap.templates))
-    }
-
-    /// Compresses a CoAP message; `None` if another profile has to compress the packet.
-    #[inline(never)]
-    fn coap(
-        &mut self,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        let mut path = CoapPath::default();
-        let read = path.read(packet.chain)?;
-        let Some(message) = CoapMessage::of(packet.chain, &path, read, &self.config.coap.ports) else {
-            if self.shared.coap.guessed > 0 {
-                self.not_coap(&path);
-            }
-            return None;
-        };
-        self.message(&message, packet, out)?.done()
-    }
-
-    /// Compresses a CoAP message.
-    #[inline(always)]
-    fn message(
-        &mut self,
-        message: &CoapMessage<'_>,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Attempt> {
-        let now = packet.now;
-        let is_it = |_, context: &CoapSenderContext| context.is_flow_of(message.path);
-        let found = self.flows.find_flow(message.path, is_it);
-        let cid = match found {
-            Ok(cid) => cid,
-            // A datagram that only looks like CoAP stays with the flow that it has.
-            Err(_) if message.by_parse && self.has_flow(packet) => return None,
-            Err(hash) => {
-                let newcomer = self.admit(now, hash, message.packet)?;
-                let cid = self.begin(packet, newcomer, None)?;
-                self.flows.set(cid, CoapSenderContext::new(message, now, &self.config));
-                let guessed = &mut self.shared.coap.guessed;
-                *guessed = guessed.saturating_add(u32::from(message.by_parse));
-                cid
-            }
-        };
-        let (sent, received) = match packet.linked.take() {
-            Some(linked) => (Some(linked.sent), Some(&*linked.received)),
-            None => (None, None),
-        };
-        Some(self.compress_with(cid, out, |context: &mut CoapSenderContext, config, shared, out| {
-            let CoapMemory { templates, bases, .. } = &mut shared.coap;
-            let mut memory = CoapSenderMemory { templates, sent, received, bases };
-            if message.by_parse && context.is_abandoned() {
-                return Err(Refused::ByThisPacket);
-            }
-            if found.is_err() {
-                context.begin_with_base(message, config, &mut memory);
-            }
-            context.compress(now, message, cid, config, &mut memory, out)
-        }))
-    }
-
-    /// Handles a packet that is not CoAP. If only a parse showed its flow to be CoAP, the flow is not CoAP from
-    /// now on.
-    #[cold]
-    fn not_coap(&mut self, path: &CoapPath) {
-        let found = self.flows.find_flow(path, |_, context: &CoapSenderContext| context.is_flow_of(path));
-        if let Some(context) = found.ok().and_then(|cid| self.flows.context_mut::<CoapSenderContext>(cid)) {
-            context.abandon();
-        }
     }
 }
 

@@ -278,10 +278,16 @@ pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, pay
     if sum == 0 { 0xFFFF } else { sum }
 }
 
+/// Payload of a packet: its length, and its checksum if that stands for the one of UDP.
+#[derive(Clone, Copy)]
+pub(super) struct Payload {
+    pub(super) len: usize,
+    pub(super) sum: u16,
+}
+
 /// Returns the CRC of a packet. It covers the fields of the context and of the packet, with the value minus the 16 bits of the
 /// MSN in place of each counting field, and the `sent` bits of the MSN. The bits that are not sent are added to it, so that a
 /// wrong turn is always detected.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub(super) fn crc(
     state: &CoapState,
@@ -289,7 +295,7 @@ pub(super) fn crc(
     x: &HeaderFields<'_>,
     check: Check,
     sent: u32,
-    (payload, payload_sum): (usize, u16),
+    payload: Payload,
 ) -> u8 {
     // In the order of the variants.
     let index = check as usize;
@@ -298,8 +304,8 @@ pub(super) fn crc(
     let ip_id = counts(state.path.ip_id_mode == IpIdMode::Counted, x.ip_id).to_be_bytes();
     let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id).to_be_bytes();
     let sum =
-        if state.path.checksum == ChecksumMode::Elided { payload_sum } else { x.checksum }.to_be_bytes();
-    let kind = (x.message_type as u8) << 1 | u8::from(payload > 0);
+        if state.path.checksum == ChecksumMode::Elided { payload.sum } else { x.checksum }.to_be_bytes();
+    let kind = (x.message_type as u8) << 1 | u8::from(payload.len > 0);
     let sent = sent.min(16);
     let above = u32::from(low) >> sent;
     let [high, lower] = ((u32::from(low) & ((1 << sent) - 1)) as u16).to_be_bytes();

@@ -18,7 +18,7 @@ const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 pub(crate) struct CoapMessage<'p> {
     pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
-    pub(crate) path: &'p CoapPath,
+    pub(crate) path: CoapPath,
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
     /// Index of the first octet of the CoAP header.
@@ -33,11 +33,18 @@ pub(crate) struct CoapMessage<'p> {
     pub(crate) by_parse: bool,
 }
 
+/// Fields of IP and UDP that change with every packet. The IP-ID is 0 in IPv6.
+#[derive(Clone, Copy)]
+pub(crate) struct DatagramFields {
+    ip_id: u16,
+    checksum: u16,
+}
+
 impl CoapPath {
-    /// Reads the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum. `None` if it is another
-    /// packet, or cannot be rebuilt.
+    /// Reads the fields of a packet of one IP header and UDP, and returns those that are no part of a path. `None` if it is
+    /// another packet, or cannot be rebuilt.
     #[inline]
-    pub(crate) fn read(&mut self, chain: &HeaderChain<'_>) -> Option<(u16, u16)> {
+    pub(crate) fn read(&mut self, chain: &HeaderChain<'_>) -> Option<DatagramFields> {
         let ([ip], Some(udp)) = (chain.ips(), chain.udp()) else { return None };
         let is_right = usize::from(udp.length) == chain.packet().len() - ip.end();
         if ip.oddity.is_some() || ip.extension_count > 0 || !is_right {
@@ -59,7 +66,7 @@ impl CoapPath {
                 0
             }
         };
-        Some((ip_id, udp.checksum))
+        Some(DatagramFields { ip_id, checksum: udp.checksum })
     }
 }
 
@@ -68,8 +75,8 @@ impl<'p> CoapMessage<'p> {
     #[inline(always)]
     pub(crate) fn of(
         chain: &HeaderChain<'p>,
-        path: &'p CoapPath,
-        (ip_id, checksum): (u16, u16),
+        path: &CoapPath,
+        read: DatagramFields,
         ports: &Ports,
     ) -> Option<Self> {
         let packet = chain.packet();
@@ -88,9 +95,9 @@ impl<'p> CoapMessage<'p> {
         }
         Some(Self {
             packet,
-            path,
-            ip_id,
-            checksum,
+            path: *path,
+            ip_id: read.ip_id,
+            checksum: read.checksum,
             coap_at,
             message_type,
             code: Code(code),

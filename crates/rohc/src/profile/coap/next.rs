@@ -4,53 +4,50 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::compress::{CoapSenderContext, CoapSenderMemory, MessageToSend};
 use super::learn::IpIdWatcher;
 use super::outline::Holes;
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates};
 use super::{CoapMemory, HeaderFields, header};
-use crate::compressor::{Compressed, Compressor, CompressorConfig};
-use crate::exchange::Exchanges;
+use crate::compressor::{Compressed, CompressorConfig};
+use crate::flow::sender::Departure;
 
 /// Octets of headers that are predicted.
 const MOST: usize = 128;
 
-impl<'m> Compressor<'m> {
-    /// Compresses the packet if it is the predicted one of the flow that was sent last. `None`, without a change, if it is another one.
+impl CoapSenderContext {
+    /// Compresses the packet if it is the predicted one. `None`, without a change, if it is another one.
     #[inline]
-    pub(super) fn compress_message(
+    pub(super) fn compress_message<'m>(
         &mut self,
-        now: Instant,
         packet: &[u8],
-        sent: Option<&mut Exchanges<'m>>,
-        out: &mut [u8],
+        memory: &mut CoapMemory<'m>,
+        departure: &mut Departure<'_, 'm>,
     ) -> Option<Compressed> {
-        let cid = self.flows.newest_in_use()?;
-        let CoapMemory { templates, bases, .. } = &mut self.shared.coap;
-        let context = self.flows.context_mut::<CoapSenderContext>(cid)?;
-        let template = context.regular_template(now, templates)?;
-        let mut x = HeaderFields::new(context.shared.current);
-        let len = context.predict(packet, &mut x, template, &self.config)?;
-        let (ports, path) = (&self.config.coap.ports, &context.shared.path);
+        let config = departure.config;
+        let CoapMemory { templates, bases, .. } = memory;
+        let template = self.regular_template(departure.now, templates)?;
+        let mut x = HeaderFields::new(self.shared.current);
+        let len = self.predict(packet, &mut x, template, config)?;
+        let (ports, path) = (&config.coap.ports, &self.shared.path);
         if !ports.has(path.source_port) && !ports.has(path.destination_port) {
             // A message on another port is CoAP by a strict parse alone.
             return None;
         }
-        let mut ip_id = context.ip_id;
-        if !context.shared.path.v6 {
-            let mode = context.shared.path.ip_id_mode;
+        let mut ip_id = self.ip_id;
+        if !path.v6 {
+            let mode = path.ip_id_mode;
             (ip_id.watch(mode, x.ip_id, x.msn as u16, false) == mode).then_some(())?;
         }
+        let sent = departure.linked.take().map(|linked| linked.sent);
         let mut memory = CoapSenderMemory { templates, sent, received: None, bases };
-        let parts = packet.split_at_checked(len)?;
-        let done = context.send(now, true, parts, &mut x, cid, &self.config, &mut memory, out).ok()?;
-        context.note_predicted(&x, ip_id, templates);
-        self.note_cost(&done);
+        let (headers, payload) = packet.split_at_checked(len)?;
+        let message = MessageToSend { now: departure.now, headers, payload, is_quiet: true };
+        let done = self.send(&message, &mut x, &mut memory, departure).ok()?;
+        self.note_predicted(&x, ip_id, templates);
         Some(done)
     }
-}
 
-impl CoapSenderContext {
     /// Returns the template of the last packet, if the MSN of the next one follows its Message ID, and nothing has to be sent but the MSN.
     #[inline]
     fn regular_template<'t>(&self, now: Instant, templates: &'t Templates<'_>) -> Option<&'t Template> {

@@ -57,7 +57,7 @@ impl CoapSenderContext {
     /// Records changes of TOS, TTL, DF and flow label.
     #[inline]
     pub(super) fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
-        let (kept, new) = (&self.shared.path, message.path);
+        let (kept, new) = (&self.shared.path, &message.path);
         let same =
             (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
         if !same {

@@ -1,9 +1,9 @@
 //! First packets of a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
 
-use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::compress::CoapSenderContext;
 use super::message::CoapMessage;
 use super::state::{ChecksumMode, CoapPath, MessageIdMode, TokenMode};
-use super::{Differences, HeaderFields};
+use super::{CoapMemory, Differences, HeaderFields};
 use crate::channel::Integrity;
 use crate::compressor::CompressorConfig;
 
@@ -37,7 +37,7 @@ impl CoapSenderContext {
         &mut self,
         message: &CoapMessage<'_>,
         config: &CompressorConfig,
-        memory: &mut CoapSenderMemory<'_, '_>,
+        memory: &mut CoapMemory<'_>,
     ) {
         let mut best: Option<(u32, u8)> = None;
         for (number, base) in memory.bases.iter().enumerate().take(256) {
@@ -79,16 +79,16 @@ impl CoapSenderContext {
         let Some(base) = memory.bases.get(usize::from(number)) else { return };
         self.shared.path.checksum = base.path().checksum;
         self.shared.path.ip_id_mode = base.path().ip_id_mode;
-        if base.define_all(&mut self.shared, memory.templates) {
+        if base.define_all(&mut self.shared, &mut memory.templates) {
             self.base = Some(number);
             for number in self.shared.numbers() {
-                if let Some(template) = self.shared.template_mut(number, memory.templates) {
+                if let Some(template) = self.shared.template_mut(number, &mut memory.templates) {
                     // Both ends have it, except for the anchors.
                     template.anchors_left = config.repetitions;
                 }
             }
         } else {
-            self.shared.forget_all(memory.templates);
+            self.shared.forget_all(&mut memory.templates);
         }
     }
 }

@@ -5,6 +5,7 @@ use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
+use thinair_wire::time::Instant;
 
 use super::{BASE_IPS, INDICES, rtp};
 use crate::channel::ProfileSet;
@@ -38,6 +39,10 @@ pub(crate) struct ClassifiedPacket<'p> {
     pub(crate) rtp: Option<rtp::RtpHeader<'p>>,
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
+    pub(super) now: Instant,
+    /// It may be regular (`next.rs`); its profile may become one with RTP.
+    pub(super) may_be_regular: bool,
+    pub(super) may_become_rtp: bool,
     /// Limits of a timer for timestamps, if one may be used.
     pub(crate) timer: Option<TimerLimits>,
     /// Octets of the compressed headers.
@@ -47,7 +52,7 @@ pub(crate) struct ClassifiedPacket<'p> {
 impl<'p> ClassifiedPacket<'p> {
     /// Creates a packet whose profile has to be [chosen](Self::choose).
     #[inline(always)]
-    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<TimerLimits>) -> Self {
+    pub(super) fn new(now: Instant, chain: &'p HeaderChain<'p>, timer: Option<TimerLimits>) -> Self {
         let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
@@ -60,6 +65,9 @@ impl<'p> ClassifiedPacket<'p> {
             udp: Udp::default(),
             rtp: None,
             esp: Esp::default(),
+            now,
+            may_be_regular: true,
+            may_become_rtp: false,
             timer,
             header_len: ip_end,
         }
@@ -197,6 +205,12 @@ impl<'p> ClassifiedPacket<'p> {
 }
 
 impl FlowKey for ClassifiedPacket<'_> {
+    /// Further IP headers are distinguished by their hash alone.
+    #[inline]
+    fn is_compared_in_full(&self) -> bool {
+        self.ip_count <= BASE_IPS
+    }
+
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {

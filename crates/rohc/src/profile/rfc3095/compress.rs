@@ -5,7 +5,6 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
 use thinair_wire::range::{Range, SequenceRange};
-use thinair_wire::time::Instant;
 
 use super::attempt::ahead;
 use super::cce::{Cce, Coverage};
@@ -15,7 +14,7 @@ use super::confirm::Initialization;
 use super::header::Layout;
 use super::ip_id;
 use super::ir;
-use super::list_plan::{Assurance, ListState, Scope, items};
+use super::list_plan::{Assurance, ListState, Scope, SentItems, items};
 use super::mode::CompressorMode;
 use super::note::Noted;
 use super::own::{RtpContext, UpperContext};
@@ -25,7 +24,6 @@ use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
     upper,
 };
-use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
@@ -33,6 +31,7 @@ use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
 use crate::flow::pace::steps;
 use crate::flow::pending::Pending;
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::state::CompressorState;
@@ -90,7 +89,7 @@ pub(crate) struct Rfc3095SenderContext {
 
 impl Rfc3095SenderContext {
     /// Creates a context for the flow of a packet. The SN of the packet is the one after `sn`.
-    pub(crate) fn new(plan: &ClassifiedPacket<'_>, now: Instant, sn: u16) -> Self {
+    pub(crate) fn new(plan: &ClassifiedPacket<'_>, sn: u16) -> Self {
         let sn = match plan.sn() {
             Some(sn) => sn_plus(plan.profile, sn, u32::MAX),
             None => u32::from(sn),
@@ -109,7 +108,7 @@ impl Rfc3095SenderContext {
         let mut context = Self {
             profile: plan.profile,
             mode: CompressorMode::default(),
-            establishment: Establishment::new(now, 1),
+            establishment: Establishment::new(plan.now, 1),
             state_since: sn as u16,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
@@ -167,28 +166,9 @@ impl Rfc3095SenderContext {
         self.establishment.require_ir(self.ir_packets(config));
     }
 
-    /// Restarts the context with IR packets, like a new one.
-    #[cold]
-    pub(crate) fn restart(&mut self, config: &CompressorConfig) {
-        self.require_ir(self.next_sn(), self.ir_packets(config));
-    }
-
-    /// Sets the group of the next packet.
-    #[inline]
-    pub(crate) fn join(&mut self, group: u8) {
-        self.caution.join(group);
-    }
-
     /// SN of the next packet: the one that the compressor generates, or the expected one.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
-    }
-
-    /// Returns its memory to the channel. True if it had some.
-    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) -> bool {
-        let had_some = !self.table.is_empty();
-        self.table.release(pool);
-        had_some
     }
 
     /// True if a packet belongs to this flow.
@@ -220,15 +200,12 @@ impl Rfc3095SenderContext {
     /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.
     pub(crate) fn compress(
         &mut self,
-        now: Instant,
         plan: &ClassifiedPacket<'_>,
-        cid: Cid,
-        config: &CompressorConfig,
         pool: &mut Pool<'_>,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let lists = self.lists;
-        let result = self.try_compress(now, plan, cid, (config, &lists), pool, out);
+        let result = self.try_compress(plan, &lists, pool, departure);
         if result.is_err() {
             self.take_back(&lists);
         }
@@ -244,15 +221,14 @@ impl Rfc3095SenderContext {
 
     fn try_compress(
         &mut self,
-        now: Instant,
         plan: &ClassifiedPacket<'_>,
-        cid: Cid,
-        (config, lists): (&CompressorConfig, &[ListState; BASE_IPS]),
+        lists: &[ListState; BASE_IPS],
         pool: &mut Pool<'_>,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
+        let (now, cid, config) = (plan.now, departure.cid, departure.config);
         let mut x = Rfc3095Fields::new(self.profile);
-        let noted = self.note(now, &mut x, plan, config, pool)?;
+        let noted = self.note(&mut x, plan, config, pool)?;
         let Noted { since, has_lists, is_static_same } = noted;
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan);
@@ -269,18 +245,18 @@ impl Rfc3095SenderContext {
         };
 
         let frame = CidFrame::new(cid, config.channel.cids());
-        let mut writer = Writer::new(out, frame.len());
+        let mut writer = Writer::new(departure.out, frame.len());
         let is_refresh = self.establishment.is_refresh();
-        let format = self.write(now, &mut writer, &mut x, plan, &noted, config, pool)?;
+        let format = self.write(&mut writer, &mut x, plan, &noted, config, pool)?;
         if format.updates() && !format.is_initialization() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
             let state = crc_static.0[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
         }
         let end = writer.finish()?;
-        let len = frame.close(end, plan.payload(), out)?;
+        let len = frame.close(end, plan.payload(), departure.out)?;
         if format.is_initialization() {
-            frame.fill_crc8(end, out);
+            frame.fill_crc8(end, departure.out);
         }
         if self.seems_late(x.sn) && self.has_sent_newer(&x, format) {
             self.note_late(now, &x, config.window);
@@ -291,7 +267,7 @@ impl Rfc3095SenderContext {
                 self.initialization.sent(format, x.sn as u16, self.sn as u16, has_right_sum);
             }
             self.note_crc_static(crc_static, is_static_same, &layout, header, config.repetitions);
-            self.commit(now, &x, format, has_lists, plan.upper_len(), config, pool);
+            self.commit(&x, plan, format, has_lists, config, pool);
         }
         let compressed = Compressed {
             cid,
@@ -308,10 +284,8 @@ impl Rfc3095SenderContext {
     }
 
     /// Writes the compressed header, in the cheapest format that the state and the packet allow, and returns that.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write<'p>(
         &mut self,
-        now: Instant,
         writer: &mut Writer<'_>,
         x: &mut Rfc3095Fields<'p>,
         plan: &ClassifiedPacket<'p>,
@@ -325,7 +299,7 @@ impl Rfc3095SenderContext {
                 if noted.has_lists {
                     self.fill_lists(x, plan, Scope::Changes, assurance, pool);
                 }
-                let needed = self.offer(now, writer, x, plan, config.counted);
+                let needed = self.offer(plan.now, writer, x, plan, config.counted);
                 if let Some(format) = self.write_compressed(writer, x, plan, needed, config.reliable_crc) {
                     return Ok(format);
                 }
@@ -378,7 +352,7 @@ impl Rfc3095SenderContext {
 
     /// Fills in the lists of extension headers that this packet must carry.
     fn fill_lists<'p>(
-        &self,
+        &mut self,
         x: &mut Rfc3095Fields<'p>,
         plan: &ClassifiedPacket<'p>,
         scope: Scope,
@@ -386,28 +360,27 @@ impl Rfc3095SenderContext {
         pool: &mut Pool<'_>,
     ) {
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            let sn = x.sn;
-            self.lists[i].fill(&mut x.extra[i], i, items(ip), sn, scope, assurance, &self.table, pool);
+            let mut sent_items = SentItems { owner: i, table: &mut self.table, pool };
+            self.lists[i].fill(&mut x.extra[i], items(ip), x.sn, scope, assurance, &mut sent_items);
         }
         if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
-            let (sn, items) = (x.sn, header.items().map(Some));
-            let extra = &mut x.extra[CSRC];
-            self.lists[CSRC_STATE].fill(extra, CSRC, items, sn, scope, assurance, &self.table, pool);
+            let (extra, items) = (&mut x.extra[CSRC], header.items().map(Some));
+            let mut sent_items = SentItems { owner: CSRC, table: &mut self.table, pool };
+            self.lists[CSRC_STATE].fill(extra, items, x.sn, scope, assurance, &mut sent_items);
         }
     }
 
     /// Updates windows and pending changes by a packet that was written.
-    #[allow(clippy::too_many_arguments)]
     fn commit(
         &mut self,
-        now: Instant,
         x: &Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         format: Format,
         has_lists: bool,
-        length: usize,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
+        let now = plan.now;
         let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
         // In R-mode references may be dropped, while the decompressor keeps its context.
         let is_first = self.sns.is_empty() && !secure;
@@ -436,7 +409,7 @@ impl Rfc3095SenderContext {
             self.udp = x.udp;
             if upper(self.profile) == Upper::UdpLite {
                 let since = (since, &mut self.pending_since);
-                self.coverage.initialize(length, config.repetitions, is_first, since);
+                self.coverage.initialize(plan.upper_len(), config.repetitions, is_first, since);
             }
             self.count_initialization(format, config);
         }
@@ -483,12 +456,13 @@ impl Rfc3095SenderContext {
         let assurance = Assurance::of(self.mode, config.repetitions);
         for i in 0..x.base_ips() {
             let is_sent = initialized || has_extension_3(format);
-            self.lists[i].commit(i, &x.extra[i], format, is_sent, assurance, &self.table, pool);
+            let mut sent_items = SentItems { owner: i, table: &mut self.table, pool };
+            self.lists[i].commit(&x.extra[i], format, is_sent, assurance, &mut sent_items);
         }
         if has_rtp(self.profile) && x.ip_count == 1 {
             let is_sent = initialized || x.rtp_extra.flags;
-            let extra = &x.extra[CSRC];
-            self.lists[CSRC_STATE].commit(CSRC, extra, format, is_sent, assurance, &self.table, pool);
+            let mut sent_items = SentItems { owner: CSRC, table: &mut self.table, pool };
+            self.lists[CSRC_STATE].commit(&x.extra[CSRC], format, is_sent, assurance, &mut sent_items);
         }
     }
 }

@@ -4,11 +4,13 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::compress::{CSRC_STATE, Rfc3095SenderContext};
-use super::list_plan::Assurance;
-use super::table::Pool;
+use super::list_plan::{Assurance, SentItems};
+use super::table::{ExtensionBlock, Pool};
 use super::{BASE_IPS, CSRC, has_rtp};
-use crate::compressor::CompressorConfig;
-use crate::feedback::{AckType, Feedback};
+use crate::cid::Cid;
+use crate::compressor::{CompressorConfig, SenderContext};
+use crate::contexts::ContextState;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::pending::Pending;
 use crate::id::Format;
 
@@ -72,15 +74,30 @@ impl Initialization {
     }
 }
 
-impl Rfc3095SenderContext {
+impl SenderContext for Rfc3095SenderContext {
+    type Room = ExtensionBlock;
+
+    /// In R-mode packets carry everything until it is acknowledged, however long that takes.
+    fn is_charged(&self) -> bool {
+        !self.mode.is_secure()
+    }
+
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
+    }
+
+    fn has_timestamps(&self) -> bool {
+        has_rtp(self.profile)
+    }
+
     /// Handles ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
-    pub(crate) fn receive_feedback(
+    fn receive_feedback(
         &mut self,
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
-    ) {
+    ) -> Option<Cid> {
         let repetitions = config.repetitions;
         let next = u32::from(self.since(self.next_sn()));
         let sn = feedback.newer(self.sn).map(|newer| (self.sn as u16).wrapping_sub(newer as u16));
@@ -100,8 +117,26 @@ impl Rfc3095SenderContext {
             }
         }
         self.note_mode(now, feedback, sn, config);
+        None
     }
 
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Pool<'_>) {
+        self.require_ir(self.next_sn(), self.ir_packets(config));
+    }
+
+    fn release(&mut self, pool: &mut Pool<'_>) -> bool {
+        let had_some = !self.table.is_empty();
+        self.table.release(pool);
+        had_some
+    }
+
+    fn context_state(&self, cid: Cid) -> ContextState {
+        let state = self.establishment.context_state(cid, self.profile, Some(self.sn));
+        ContextState { mode: self.mode.mode(), ..state }
+    }
+}
+
+impl Rfc3095SenderContext {
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
         if self.initialization.acknowledge(sn) {
             self.strong = self.strong.min(config.repetitions.saturating_mul(2));
@@ -140,7 +175,8 @@ impl Rfc3095SenderContext {
         let assurance = Assurance::of(self.mode, config.repetitions);
         for (i, list) in self.lists.iter_mut().enumerate() {
             let i = if is_rtp && i == CSRC_STATE && self.ip_count == 1 { CSRC } else { i };
-            list.acknowledge(i, sn, self.sn as u16, assurance, &self.table, pool);
+            let mut items = SentItems { owner: i, table: &mut self.table, pool };
+            list.acknowledge(sn, self.sn as u16, assurance, &mut items);
         }
     }
 }

@@ -11,15 +11,17 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use super::classify::ClassifiedPacket;
-use super::next::RegularOutcome;
+use super::compress::Rfc3095SenderContext;
 use super::table::{ExtensionBlock, Pool};
 use super::{compress, decompress};
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
 use crate::decompressor::Threshold;
+use crate::field::timer::FarClock;
 use crate::flow::arrival::Moment;
 use crate::flow::health::Evidence;
+use crate::flow::sender::{Departure, Expected};
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
 use crate::storage::{Room, Slots};
@@ -42,6 +44,11 @@ impl XorShift {
     fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
+}
+
+fn departure<'a>(now: Instant, config: &'a CompressorConfig, out: &'a mut [u8]) -> Departure<'a, 'a> {
+    let (cid, group, clock, linked) = (Cid::ZERO, 0, FarClock::default(), None);
+    Departure { now, cid, group, config, clock, linked, out }
 }
 
 /// A flow that mostly increases by one, as its kinds of IP-ID and checksum allow.
@@ -166,22 +173,24 @@ fn both_paths_of_both_ends_agree() {
             now = Instant::from_nanos(now.as_nanos() + wait * 1_000_000);
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
-            let mut plan = ClassifiedPacket::new(&chain, None);
+            let mut plan = ClassifiedPacket::new(now, &chain, None);
             assert!(plan.choose(&chain, &config));
             assert_eq!(plan.profile, profile);
             let [fast, slow] = near.get_or_insert_with(|| {
-                let mut context = compress::Rfc3095SenderContext::new(&plan, now, 7);
+                let mut context = compress::Rfc3095SenderContext::new(&plan, 7);
                 context.start(None, 0, &config);
                 [context; 2]
             });
             let (mut octets, mut others) = ([0; 128], [0; 128]);
-            let is_regular =
-                fast.clone().compress_as_regular(now, &plan, Cid::ZERO, &config, &mut [0; 128]).is_some();
-            let done = match fast.compress_as_regular(now, &plan, Cid::ZERO, &config, &mut octets) {
+            let is_regular = fast
+                .clone()
+                .compress_as_regular(&plan, &mut departure(now, &config, &mut [0; 128]))
+                .is_some();
+            let done = match fast.compress_as_regular(&plan, &mut departure(now, &config, &mut octets)) {
                 Some(done) => done,
-                None => fast.compress(now, &plan, Cid::ZERO, &config, &mut a, &mut octets).unwrap(),
+                None => fast.compress(&plan, &mut a, &mut departure(now, &config, &mut octets)).unwrap(),
             };
-            let other = slow.compress(now, &plan, Cid::ZERO, &config, &mut b, &mut others).unwrap();
+            let other = slow.compress(&plan, &mut b, &mut departure(now, &config, &mut others)).unwrap();
             assert_eq!((done, octets), (other, others), "seed {seed}, packet {i}");
             assert_eq!(format!("{fast:?}"), format!("{slow:?}"), "seed {seed}, packet {i}");
             regular += usize::from(is_regular);
@@ -269,17 +278,20 @@ fn the_flow_of_the_packet_before_is_found_as_any_other() {
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
             let (mut octets, mut other_octets) = ([0; 128], [0; 128]);
-            let mut outgoing = OutgoingPacket { now, chain: &chain, linked: None, owed: None };
-            let done = match fast.compress_next(&outgoing, &mut octets) {
-                RegularOutcome::Regular(done) => {
+            let mut outgoing = OutgoingPacket::new(now, &chain, None);
+            let done = match fast.compress_next::<Rfc3095SenderContext>(&outgoing, &mut octets) {
+                Expected::Sent(done) => {
                     next += 1;
                     Some(Ok(done))
                 }
-                RegularOutcome::Irregular => fast.rfc3095(&mut outgoing, false, &mut octets),
-                RegularOutcome::Other => fast.rfc3095(&mut outgoing, true, &mut octets),
+                expected => {
+                    outgoing.is_irregular = matches!(expected, Expected::Irregular);
+                    fast.compress_any::<Rfc3095SenderContext>(&mut outgoing, &mut octets)
+                }
             };
             all += 1;
-            let other = slow.rfc3095(&mut outgoing, true, &mut other_octets);
+            outgoing.is_irregular = false;
+            let other = slow.compress_any::<Rfc3095SenderContext>(&mut outgoing, &mut other_octets);
             assert_eq!((done, octets), (other, other_octets), "seed {seed}, packet {i}");
             assert_eq!(format!("{fast:?}"), format!("{slow:?}"), "seed {seed}, packet {i}");
         }

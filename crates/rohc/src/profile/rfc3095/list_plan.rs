@@ -128,26 +128,23 @@ impl ListState {
     }
 
     /// Records the extension headers of a packet: items in the table, and a new generation if the list has changed.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn note<'p>(
         &mut self,
-        owner: usize,
         items: impl Iterator<Item = Option<Item<'p>>>,
         sn: u32,
         repetitions: u8,
         assurance: Assurance,
-        table: &mut ItemTable,
-        pool: &mut Pool<'_>,
+        sent_items: &mut SentItems<'_, '_>,
     ) -> Result<(), NoMemory> {
         self.used = true;
         let mut list = List::default();
         let mut is_new = false;
         for item in items {
             let item = item.ok_or(NoMemory)?;
-            let index = match table.find_item(pool, owner, &item) {
+            let index = match sent_items.find(&item) {
                 Some(index) => {
                     // A packet that was not sent in the end has put it into the table.
-                    if times_sent(table, pool, owner, index) == 0 {
+                    if sent_items.times_sent(index) == 0 {
                         is_new = true;
                         self.forget_reference();
                     }
@@ -155,8 +152,8 @@ impl ListState {
                 }
                 None => {
                     is_new = true;
-                    let index = free_index(&list, owner, table, pool).ok_or(NoMemory)?;
-                    table.put(pool, owner, index, &item)?;
+                    let index = sent_items.free_index(&list).ok_or(NoMemory)?;
+                    sent_items.put(index, &item)?;
                     if self.reference.has(index) {
                         // The reference would differ from the acknowledged list from now on.
                         self.forget_reference();
@@ -169,8 +166,7 @@ impl ListState {
                 is_new = true;
                 // An item of the reference would not be sent again.
                 self.forget_reference();
-                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
-                {
+                if let Some(sent) = sent_items.sent(index) {
                     *sent = 0;
                 }
             }
@@ -210,23 +206,19 @@ impl ListState {
     }
 
     /// Fills in the fields for the list in a packet.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn fill<'p>(
         &self,
         extra: &mut IpExtra<'p>,
-        owner: usize,
         items: impl Iterator<Item = Option<Item<'p>>> + Clone,
         sn: u32,
         scope: Scope,
         assurance: Assurance,
-        table: &ItemTable,
-        pool: &mut Pool<'_>,
+        sent_items: &mut SentItems<'_, '_>,
     ) {
         extra.has_list = self.pending.is_due() || scope == Scope::Everything;
         extra.list = extra.has_list.then(|| {
-            let known = |pool: &mut Pool<'_>, index| {
-                scope == Scope::Changes && times_sent(table, pool, owner, index) >= assurance.enough
-            };
+            let mut known =
+                |index| scope == Scope::Changes && sent_items.times_sent(index) >= assurance.enough;
             let mut list: CompressedList<'p> = self.encode(sn as u16, scope, assurance);
             let mut sent = 0;
             let current = self.current;
@@ -234,7 +226,7 @@ impl ListState {
             let positions = (0..current.len()).filter(|position| has_xi(&says, *position));
             for (xi, position) in list.xis.iter_mut().zip(positions) {
                 let index = current.at(position);
-                let x = !known(pool, index);
+                let x = !known(index);
                 *xi = Xi { x, index };
                 if let (true, Some(item)) = (x, items.clone().nth(usize::from(position)).flatten()) {
                     list.items[sent] = item;
@@ -317,16 +309,13 @@ impl ListState {
     }
 
     /// Records a packet that was sent, with its fields for the list.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn commit(
         &mut self,
-        owner: usize,
         extra: &IpExtra<'_>,
         format: Format,
         is_sent: bool,
         assurance: Assurance,
-        table: &ItemTable,
-        pool: &mut Pool<'_>,
+        sent_items: &mut SentItems<'_, '_>,
     ) {
         if !is_sent {
             return;
@@ -339,7 +328,7 @@ impl ListState {
         }
         let list = extra.list();
         for xi in list.xis.iter().take(list.xi_count()).filter(|xi| xi.x) {
-            if let Some(sent) = table.find(pool, owner, xi.index).and_then(|place| table::sent(pool, place)) {
+            if let Some(sent) = sent_items.sent(xi.index) {
                 let count = if assurance.secure { 0 } else { 1 };
                 let most = Assurance::ACKNOWLEDGED - 1;
                 if *sent < most {
@@ -364,12 +353,10 @@ impl ListState {
     /// Handles the acknowledgment of a packet.
     pub(super) fn acknowledge(
         &mut self,
-        owner: usize,
         sn: u16,
         newest: u16,
         assurance: Assurance,
-        table: &ItemTable,
-        pool: &mut Pool<'_>,
+        sent_items: &mut SentItems<'_, '_>,
     ) {
         self.ah.acknowledge(sn);
         if !self.pending.is_due() {
@@ -385,8 +372,7 @@ impl ListState {
                 self.forget_reference();
             }
             for index in self.current.iter() {
-                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
-                {
+                if let Some(sent) = sent_items.sent(index) {
                     *sent = Assurance::ACKNOWLEDGED;
                 }
             }
@@ -394,14 +380,36 @@ impl ListState {
     }
 }
 
-fn times_sent(table: &ItemTable, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8 {
-    table.find(pool, owner, index).and_then(|place| table::sent(pool, place)).map_or(0, |sent| *sent)
+/// Items of one list in the table of a context.
+pub(super) struct SentItems<'a, 'm> {
+    pub(super) owner: usize,
+    pub(super) table: &'a mut ItemTable,
+    pub(super) pool: &'a mut Pool<'m>,
 }
 
-/// Returns an index for a new item: a free one, or one that the new list does not use.
-fn free_index(list: &List, owner: usize, table: &ItemTable, pool: &Pool<'_>) -> Option<u8> {
-    let unused = |index: &u8| !list.has(*index);
-    (0..INDICES).find(|index| table.find(pool, owner, *index).is_none()).or_else(|| (0..INDICES).find(unused))
+impl SentItems<'_, '_> {
+    fn find(&self, item: &Item<'_>) -> Option<u8> {
+        self.table.find_item(self.pool, self.owner, item)
+    }
+
+    fn put(&mut self, index: u8, item: &Item<'_>) -> Result<(), NoMemory> {
+        self.table.put(self.pool, self.owner, index, item)
+    }
+
+    /// Number of times that an item was sent.
+    fn sent(&mut self, index: u8) -> Option<&mut u8> {
+        table::sent(self.pool, self.table.find(self.pool, self.owner, index)?)
+    }
+
+    fn times_sent(&mut self, index: u8) -> u8 {
+        self.sent(index).map_or(0, |sent| *sent)
+    }
+
+    /// Returns an index for a new item: a free one, or one that the new list does not use.
+    fn free_index(&self, list: &List) -> Option<u8> {
+        let is_free = |index: &u8| self.table.find(self.pool, self.owner, *index).is_none();
+        (0..INDICES).find(is_free).or_else(|| (0..INDICES).find(|index| !list.has(*index)))
+    }
 }
 
 /// True if an encoding has an XI field for a position of the list.

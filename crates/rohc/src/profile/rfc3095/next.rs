@@ -7,7 +7,6 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
-use thinair_wire::time::Instant;
 
 use super::cce::Coverage;
 use super::classify::{ClassifiedPacket, rtp_header};
@@ -22,12 +21,12 @@ use super::{
     type0, upper,
 };
 use crate::channel::ProfileSet;
-use crate::cid::Cid;
-use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
+use crate::compressor::{Compressed, CompressorConfig};
 use crate::decompressor::Verified;
 use crate::field::ip_id::{Behavior, Watcher};
 use crate::field::timer::TimerLimits;
 use crate::flow::arrival::Moment;
+use crate::flow::sender::{Departure, Expected};
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
@@ -43,46 +42,37 @@ const MAX_STEP: u32 = 7;
 /// Octets of a UDP or ESP header.
 const UPPER_LEN: usize = 8;
 
-/// Outcome for a packet that may belong to the flow of the previous packet.
-pub(super) enum RegularOutcome {
-    Regular(Compressed),
-    /// It belongs to that flow, and takes the full path.
-    Irregular,
-    /// Its flow has to be searched for.
-    Other,
-}
-
-impl Compressor<'_> {
-    /// Compresses a regular packet of the flow of the previous packet, without a search for profile and context. Most packets are
-    /// regular. Others change nothing.
-    #[inline]
-    pub(super) fn compress_next(
-        &mut self,
-        packet: &OutgoingPacket<'_, '_, '_>,
-        out: &mut [u8],
-    ) -> RegularOutcome {
-        let (timer, profiles) = (self.shared.clock.limits(&self.config), self.config.channel.profiles());
-        let mut rtp = None;
-        if let Some(cid) = self.flows.newest_in_use()
-            && let Some(context) = self.flows.context_mut::<Rfc3095SenderContext>(cid)
-            && context.established
-            && context.caution.is_in(self.group)
-            && let Some(len) = context.headers_of(packet.chain, profiles, &mut rtp)
-        {
-            let headers = (packet.chain, rtp.as_ref(), len);
-            match context.compress_regular(packet.now, headers, timer.as_ref(), cid, &self.config, out) {
-                Some(done) => {
-                    self.note_cost(&done);
-                    return RegularOutcome::Regular(done);
-                }
-                None => return RegularOutcome::Irregular,
-            }
-        }
-        RegularOutcome::Other
-    }
+/// Headers of a packet that may be regular.
+#[derive(Clone, Copy)]
+struct RegularHeaders<'a> {
+    chain: &'a HeaderChain<'a>,
+    rtp: Option<&'a rtp::RtpHeader<'a>>,
+    /// Octets of all headers.
+    len: usize,
+    timer: Option<&'a TimerLimits>,
 }
 
 impl Rfc3095SenderContext {
+    /// Compresses a regular packet of the flow of the previous packet, without a search for profile and context. Most packets are
+    /// regular. Others change nothing.
+    #[inline]
+    pub(super) fn compress_expected(
+        &mut self,
+        chain: &HeaderChain<'_>,
+        departure: &mut Departure<'_, '_>,
+    ) -> Expected {
+        let (timer, profiles) = (departure.timer(), departure.config.channel.profiles());
+        let mut rtp = None;
+        if self.established
+            && self.caution.is_in(departure.group)
+            && let Some(len) = self.headers_of(chain, profiles, &mut rtp)
+        {
+            let headers = RegularHeaders { chain, rtp: rtp.as_ref(), len, timer: timer.as_ref() };
+            return self.compress_regular(headers, departure).map_or(Expected::Irregular, Expected::Sent);
+        }
+        Expected::Unknown
+    }
+
     /// Reads the RTP header of a packet of this flow, if it has one, and returns the octets of all headers; `None` if the packet may
     /// need another profile or context.
     #[inline]
@@ -127,30 +117,25 @@ impl Rfc3095SenderContext {
     #[inline]
     pub(super) fn compress_as_regular(
         &mut self,
-        now: Instant,
         plan: &ClassifiedPacket<'_>,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Option<Compressed> {
         if !plan.chain.is_plain() {
             return None;
         }
-        let headers = (plan.chain, plan.rtp.as_ref(), plan.header_len);
-        self.compress_regular(now, headers, plan.timer.as_ref(), cid, config, out)
+        let ClassifiedPacket { chain, rtp, timer, .. } = plan;
+        let headers =
+            RegularHeaders { chain, rtp: rtp.as_ref(), len: plan.header_len, timer: timer.as_ref() };
+        self.compress_regular(headers, departure)
     }
 
-    /// Compresses a regular packet of this flow, without extension headers, with its RTP header if it has one, and `len` octets
-    /// of headers. `None`, without a change, if it is not regular.
+    /// Compresses a regular packet of this flow, without extension headers. `None`, without a change, if it is not regular.
     fn compress_regular(
         &mut self,
-        now: Instant,
-        (chain, rtp, len): (&HeaderChain<'_>, Option<&rtp::RtpHeader<'_>>, usize),
-        timer: Option<&TimerLimits>,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        RegularHeaders { chain, rtp, len, timer }: RegularHeaders<'_>,
+        departure: &mut Departure<'_, '_>,
     ) -> Option<Compressed> {
+        let Departure { now, cid, config, ref mut out, .. } = *departure;
         let (packet, ips) = (chain.packet(), chain.ips());
         let waited = self.caution.waited(now);
         let may_be = self.established && ips.len() <= BASE_IPS;

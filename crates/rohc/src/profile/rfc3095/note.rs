@@ -1,7 +1,6 @@
 //! Changes that a packet makes in its context: how often each has to be sent, and from which SN on. RFC 3095, sections 5.3.1.1 and 5.7.
 
 use thinair_wire::coder::Writer;
-use thinair_wire::time::Instant;
 
 use super::attempt::ahead;
 use super::classify::ClassifiedPacket;
@@ -9,9 +8,10 @@ use super::compress::{CSRC_STATE, Rfc3095SenderContext, ip_header, udp_fields};
 use super::ip_id;
 use super::ir;
 use super::list::Item;
-use super::list_plan::{Assurance, ListState, items};
+use super::list_plan::{Assurance, ListState, SentItems, items};
 use super::pending::changes;
 use super::table::{self, Pool};
+use super::timestamp::SnStep;
 use super::{BASE_IPS, CSRC, IpFields, IpVersion, Rfc3095Fields, Upper, upper};
 use crate::compressor::{CompressorConfig, Refused};
 use crate::flow::caution::Moved;
@@ -30,13 +30,12 @@ impl Rfc3095SenderContext {
     /// Copies the fields of a packet, and records what it changes.
     pub(super) fn note<'p>(
         &mut self,
-        now: Instant,
         x: &mut Rfc3095Fields<'p>,
         plan: &ClassifiedPacket<'p>,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) -> Result<Noted, Refused> {
-        let repetitions = config.repetitions;
+        let (now, repetitions) = (plan.now, config.repetitions);
         x.sn = plan.sn().unwrap_or(self.next_sn());
         x.ip_count = plan.ip_count;
         x.udp = udp_fields(plan);
@@ -61,10 +60,14 @@ impl Rfc3095SenderContext {
         if let Some(header) = &plan.rtp
             && let Some(rtp) = self.own.rtp_mut()
         {
-            let sns = (x.sn, self.sn, since);
+            let sn = SnStep { sn: x.sn, before: self.sn, since };
             // R-mode uses no timer, since its references are older than the last packet.
             let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
-            is_static_same &= rtp.note(now, x, header, sns, config, link, &mut self.pending_since);
+            let noted = rtp.note(now, x, header, sn, config, link);
+            is_static_same &= noted.is_static_same;
+            if noted.is_changed {
+                self.pending_since = since;
+            }
             let step = x.rtp.ts.wrapping_sub(rtp.fields.ts);
             let steps = ahead(self.profile, x.sn, self.sn) as u32;
             // A timer tells both ends how far a timestamp goes on in a pause.
@@ -160,16 +163,17 @@ impl Rfc3095SenderContext {
         let mut has_lists = false;
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             if ip.extension_count > 0 || self.lists[i].is_used() {
-                let noted =
-                    self.lists[i].note(i, items(ip), sn, repetitions, assurance, &mut self.table, pool);
+                let mut sent_items = SentItems { owner: i, table: &mut self.table, pool };
+                let noted = self.lists[i].note(items(ip), sn, repetitions, assurance, &mut sent_items);
                 noted.map_err(|_| Refused::ByThisPacket)?;
                 self.lists[i].count_since(sn as u16, since);
                 has_lists = true;
             }
         }
         if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
-            let (table, items) = (&mut self.table, header.items().map(Some));
-            let noted = self.lists[CSRC_STATE].note(CSRC, items, sn, repetitions, assurance, table, pool);
+            let items = header.items().map(Some);
+            let mut sent_items = SentItems { owner: CSRC, table: &mut self.table, pool };
+            let noted = self.lists[CSRC_STATE].note(items, sn, repetitions, assurance, &mut sent_items);
             noted.map_err(|_| Refused::ByThisPacket)?;
             self.lists[CSRC_STATE].count_since(sn as u16, since);
             has_lists = true;

@@ -3,7 +3,7 @@
 use thinair_wire::time::Instant;
 
 use super::rtp::{RtpFields, RtpHeader};
-use super::timestamp::{Needed, Timestamps};
+use super::timestamp::{Needed, SnStep, Timestamps};
 use super::{CSRC, Rfc3095Fields};
 use crate::compressor::CompressorConfig;
 use crate::field::rtp::Guess;
@@ -59,20 +59,25 @@ impl UpperContext {
     }
 }
 
+/// Changes of an RTP header.
+pub(super) struct NotedRtp {
+    /// The CRC-STATIC octets are unchanged, except CSRC identifiers.
+    pub(super) is_static_same: bool,
+    /// Fields have to be sent, from this packet on.
+    pub(super) is_changed: bool,
+}
+
 impl RtpContext {
-    /// Records the header of a packet, with the fields that have to be sent, and the SN of the first packet with them.
-    /// Returns true if its CRC-STATIC octets are unchanged, except CSRC identifiers.
-    #[allow(clippy::too_many_arguments)]
+    /// Records the header of a packet, with the fields that have to be sent.
     pub(super) fn note(
         &mut self,
         now: Instant,
         x: &mut Rfc3095Fields<'_>,
         header: &RtpHeader<'_>,
-        sns: (u32, u32, u16),
+        sn: SnStep,
         config: &CompressorConfig,
         link: Option<&TimerLimits>,
-        since: &mut u16,
-    ) -> bool {
+    ) -> NotedRtp {
         x.rtp = header.fields;
         let before = &self.fields;
         let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
@@ -82,11 +87,9 @@ impl RtpContext {
             self.timestamps.set_x_alone(!is_other_pt && is_announced);
             self.timestamps.pt = config.repetitions.max(1);
         }
-        let counts = (config.repetitions, config.window);
-        if self.timestamps.note(now, &mut x.rtp, before, sns, counts, link) || is_other_x || is_other_pt {
-            *since = sns.2;
-        }
-        !(is_other_x || is_other_p)
+        let is_other_ts = self.timestamps.note(now, &mut x.rtp, before, sn, config, link);
+        let is_changed = is_other_ts || is_other_x || is_other_pt;
+        NotedRtp { is_static_same: !(is_other_x || is_other_p), is_changed }
     }
 
     /// Returns the header of a packet if the SN determines all of it; `None` otherwise.

@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::rtp::RtpFields;
 use super::timestamp::scaled;
+use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, TimerLimits, phase};
 
 /// Timer of one flow at the compressor.
@@ -33,7 +34,7 @@ impl TimestampTimer {
         rtp: &mut RtpFields,
         turned: bool,
         link: Option<&TimerLimits>,
-        (repetitions, window): (u8, u8),
+        config: &CompressorConfig,
     ) -> bool {
         let next = match link {
             Some(_) if !turned && rtp.time_stride > 0 => rtp.time_stride,
@@ -49,8 +50,8 @@ impl TimestampTimer {
             return false;
         }
         rtp.time_stride = next;
-        self.left = repetitions.max(1);
-        self.settling = repetitions.saturating_add(window).max(2);
+        self.left = config.repetitions.max(1);
+        self.settling = config.repetitions.saturating_add(config.window).max(2);
         true
     }
 

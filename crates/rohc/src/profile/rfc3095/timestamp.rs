@@ -10,6 +10,7 @@ use thinair_wire::time::Instant;
 use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
 use super::timer::TimestampTimer;
+use crate::compressor::CompressorConfig;
 use crate::field::timer::{TimerLimits, phase, ticks};
 
 /// Number of steps that are examined before a larger TS_STRIDE is sent.
@@ -149,19 +150,29 @@ pub(super) struct Needed {
     pub(super) inferable: bool,
 }
 
+/// SN of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SnStep {
+    pub(super) sn: u32,
+    /// SN of the packet before.
+    pub(super) before: u32,
+    /// SN from which on an acknowledgment confirms the changes of the packet.
+    pub(super) since: u16,
+}
+
 impl Timestamps {
-    /// Records the timestamp of a packet with SN `sn`, relative to the packet before: sets TS_STRIDE in `now`, and the fields
-    /// that must be sent; acknowledgments of them have SNs from `since` on. Returns true if more than the timestamp itself has to
-    /// be sent from now on.
+    /// Records the timestamp of a packet, relative to the packet before: sets TS_STRIDE in `now`, and the fields that must be sent.
+    /// Returns true if more than the timestamp itself has to be sent from now on.
     pub(super) fn note(
         &mut self,
         time: Instant,
         now: &mut RtpFields,
         before: &RtpFields,
-        (sn, sn_before, since): (u32, u32, u16),
-        (repetitions, window): (u8, u8),
+        SnStep { sn, before: sn_before, since }: SnStep,
+        config: &CompressorConfig,
         link: Option<&TimerLimits>,
     ) -> bool {
+        let repetitions = config.repetitions;
         now.stride = before.stride.max(1);
         now.time_stride = before.time_stride;
         if self.stage == Stage::New {
@@ -191,9 +202,9 @@ impl Timestamps {
         let ahead = i32::from(sn.wrapping_sub(sn_before) as i16) as u32;
         let linear = before.ts.wrapping_add(ahead.wrapping_mul(now.stride));
         if is_moved || now.ts != linear {
-            self.bend(since, window);
+            self.bend(since, config.window);
         }
-        let is_other_kind = self.timer.note(time, now, turned, link, (repetitions, window));
+        let is_other_kind = self.timer.note(time, now, turned, link, config);
         if is_other_kind {
             self.references.clear();
         }

@@ -12,7 +12,6 @@ use super::late::PacketOrder;
 use super::note::changes;
 use super::state::State;
 use super::stride::Strides;
-use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused, ReorderRatio};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
@@ -20,6 +19,7 @@ use crate::field::timer::{ClockComparison, TimerLimits};
 use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
 use crate::flow::pending::Pending;
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::state::CompressorState;
@@ -68,8 +68,9 @@ pub(crate) struct V2SenderContext {
 /// A packet to be compressed.
 pub(super) struct Outbound<'a> {
     pub(super) now: Instant,
-    pub(super) headers: &'a Headers,
-    pub(super) packet: &'a [u8],
+    /// Its headers and its payload.
+    pub(super) octets: &'a [u8],
+    pub(super) payload: &'a [u8],
     /// Limits of a timer for timestamps, if one may be used.
     pub(super) timer: Option<TimerLimits>,
 }
@@ -104,23 +105,17 @@ impl V2SenderContext {
         }
     }
 
-    /// Begins with IR packets again, as a new context does.
-    #[cold]
-    pub(super) fn restart(&mut self, config: &CompressorConfig) {
-        self.establishment.require_ir(config.refresh.ir_packets(config.repetitions));
-        self.changed(self.msn.wrapping_add(1));
-    }
-
     /// Compresses a packet of this flow, whose last one is in `room`.
     pub(super) fn compress(
         &mut self,
-        outbound: &Outbound<'_>,
+        headers: &Headers,
+        packet: &[u8],
         room: &mut State,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
-        let Outbound { now, headers, packet, .. } = *outbound;
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
+        let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
+        let outbound = &Outbound { now, octets, payload, timer: departure.timer() };
         let last = *room;
         let mut next = State { headers: *headers, ..last };
         next.msn = last.own_msn(headers).unwrap_or(last.msn.wrapping_add(1));
@@ -129,13 +124,12 @@ impl V2SenderContext {
         self.note(outbound, &mut next, &last, config);
 
         let frame = CidFrame::new(cid, config.channel.cids());
-        let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
-        let mut writer = Writer::new(out, frame.len());
-        let (format, is_whole) = self.write(outbound, &mut writer, &mut next, (octets, payload), config)?;
+        let mut writer = Writer::new(departure.out, frame.len());
+        let (format, is_whole) = self.write(outbound, &mut writer, &mut next, config)?;
         let end = writer.finish()?;
-        let len = frame.close(end, payload, out)?;
+        let len = frame.close(end, payload, departure.out)?;
         if format == Format::Ir {
-            frame.fill_crc8(end, out);
+            frame.fill_crc8(end, departure.out);
         }
         if format == Format::Ir || is_strong(format) {
             self.sums = next.sum_covers_rtp() && next.has_right_sum(octets, payload);
@@ -159,9 +153,9 @@ impl V2SenderContext {
         outbound: &Outbound<'_>,
         writer: &mut Writer<'_>,
         next: &mut State,
-        (octets, payload): (&[u8], &[u8]),
         config: &CompressorConfig,
     ) -> Result<(Format, bool), Refused> {
+        let Outbound { octets, payload, .. } = *outbound;
         let needs_whole_msn = self.may_need_sum(outbound.now, next) && !next.has_right_sum(octets, payload);
         let state = self.establishment.state();
         if state == CompressorState::So && !needs_whole_msn {

@@ -3,19 +3,39 @@
 use thinair_wire::time::Instant;
 
 use super::compress::V2SenderContext;
+use super::flow::msn_of;
 use super::note::changes;
-use crate::compressor::{CompressorConfig, ReorderRatio};
-use crate::feedback::{AckType, Feedback};
+use super::state::{V2Room, has_rtp};
+use crate::cid::Cid;
+use crate::compressor::{CompressorConfig, ReorderRatio, SenderContext};
+use crate::contexts::ContextState;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::pending::Pending;
+use crate::storage::Slots;
 
 /// Packets by which no packet is late: such an acknowledgment was late itself.
 const LATE: u32 = 16;
 
-impl V2SenderContext {
-    /// ACK, NACK and STATIC-NACK.
-    pub(super) fn note_feedback(&mut self, now: Instant, feedback: &Feedback, config: &CompressorConfig) {
+impl SenderContext for V2SenderContext {
+    type Room = V2Room;
+
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc5225
+    }
+
+    fn has_timestamps(&self) -> bool {
+        has_rtp(self.profile)
+    }
+
+    fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        _: &mut Slots<'_, V2Room>,
+    ) -> Option<Cid> {
         if !self.establishment.admits(now, feedback) {
-            return;
+            return None;
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, config),
@@ -28,8 +48,20 @@ impl V2SenderContext {
                 self.caution.refused();
             }
         }
+        None
     }
 
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Slots<'_, V2Room>) {
+        self.establishment.require_ir(config.refresh.ir_packets(config.repetitions));
+        self.changed(self.msn.wrapping_add(1));
+    }
+
+    fn context_state(&self, cid: Cid) -> ContextState {
+        self.establishment.context_state(cid, self.profile, Some(msn_of(self.profile, self.msn)))
+    }
+}
+
+impl V2SenderContext {
     fn acknowledge(&mut self, feedback: &Feedback, config: &CompressorConfig) {
         let Some(newer) = feedback.newer(self.msn) else { return };
         self.note_lateness(self.msn.wrapping_sub(newer), config);

@@ -58,18 +58,27 @@ pub(super) fn sdvl_lsb<'p, C: Coder<'p>>(
     }
 }
 
+/// The widths of an MSN in `sdvl_sn_lsb`.
+#[derive(Clone, Copy)]
+pub(super) struct SnWidths {
+    /// Bits of the whole MSN.
+    pub(super) whole: u32,
+    pub(super) ratio: ReorderRatio,
+    /// Least number of bits that a writer sends.
+    pub(super) least: u32,
+}
+
 /// `sdvl_sn_lsb(field_width)`. An MSN of 16 bits is kept with 32: whole, it is the one that is next to the reference. It is never
-/// written with 21 or 28 bits, of which the low ones count. A writer sends at least so many bits.
+/// written with 21 or 28 bits, of which the low ones count.
 pub(super) fn sdvl_sn_lsb<'p, C: Coder<'p>>(
     c: &mut C,
     name: &'static str,
-    width: u32,
-    (ratio, least_bits): (ReorderRatio, u32),
+    SnWidths { whole, ratio, least }: SnWidths,
     value: &mut Counter,
 ) -> Step {
     let (written, reference) = (*value, value.value);
-    let fits = |k: u32| (least_bits..width).contains(&k) && written.fits(k, ratio.p(k));
-    match sdvl_width(c, width, fits)? {
+    let fits = |k: u32| (least..whole).contains(&k) && written.fits(k, ratio.p(k));
+    match sdvl_width(c, whole, fits)? {
         16 => {
             let mut low = written.value as u16;
             c.uint(name, 16, &mut low)?;

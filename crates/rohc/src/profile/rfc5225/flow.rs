@@ -2,16 +2,14 @@
 
 use thinair_wire::header::chain::HeaderChain;
 
-use super::compress::{Outbound, V2SenderContext};
+use super::compress::V2SenderContext;
 use super::decompress;
 use super::formats::is_strong;
 use super::headers::{Headers, Kind, MAX_IP, upper};
 use super::state::{State, V2Room, has_rtp};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
-    SharedMemory,
-};
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
 use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
@@ -21,11 +19,12 @@ use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
-use crate::flow::sender::Attempt;
+use crate::flow::sender::{Departure, Expected, Flows, Obstacle, Sender, Start};
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::profile::Held;
+use crate::storage::Slots;
 
 /// A packet whose headers a profile can restore.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +46,18 @@ impl ClassifiedPacket {
         Some(Self { profile, headers })
     }
 
+    /// The packet in the highest profile of a channel that restores it, apart from those tried, and the number of these then.
+    fn next(
+        tried: usize,
+        ips: Option<&(Headers, u8)>,
+        packet: &[u8],
+        profiles: ProfileSet,
+    ) -> Option<(usize, Self)> {
+        let left = (tried + 1..).zip(V2Room::PROFILES.into_iter().skip(tried));
+        left.filter(|(_, profile)| profiles.has(*profile))
+            .find_map(|(tried, profile)| Some((tried, Self::of(profile, ips, packet)?)))
+    }
+
     /// SSRC and sequence number of an RTP header.
     fn proof(&self) -> Option<(u32, u16)> {
         let rtp = self.headers.upper(Kind::Rtp)?;
@@ -60,194 +71,165 @@ impl ClassifiedPacket {
     }
 }
 
-impl FlowKey for ClassifiedPacket {
-    fn key(&self, mut word: impl FnMut(u64)) {
-        self.headers.words(&mut word);
-        word(self.profile as u64);
-    }
+/// A packet in the highest of the profiles that restore it, and that were not tried yet.
+pub(crate) struct V2Packet<'p> {
+    octets: &'p [u8],
+    /// Its IP headers, as far as they could be parsed, and the protocol behind them.
+    ips: Option<(Headers, u8)>,
+    /// Number of profiles tried.
+    tried: usize,
+    classified: ClassifiedPacket,
+    /// The packet as RTP, if its flow has not proved to be that.
+    rtp: Option<ClassifiedPacket>,
 }
 
-impl SenderContext for V2SenderContext {
-    #[inline]
-    fn compress_packet<'m>(
-        compressor: &mut Compressor<'m>,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        // A channel without these profiles has no memory for them.
-        if compressor.shared.v2_rooms.is_empty() { None } else { compressor.next_or_any(packet, out) }
+impl<'p> V2Packet<'p> {
+    fn new(octets: &'p [u8], profiles: ProfileSet) -> Option<Self> {
+        let ips = Headers::parse_ips(octets, MAX_IP);
+        let (tried, classified) = ClassifiedPacket::next(0, ips.as_ref(), octets, profiles)?;
+        Some(Self { octets, ips, tried, classified, rtp: None })
     }
 
-    fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
-        compressor.in_profiles(packet.chain).any(|classified| compressor.find_rfc5225(&classified).is_some())
-    }
-
-    fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc5225
-    }
-
-    fn receive_feedback(
-        &mut self,
-        now: thinair_wire::time::Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        shared: &mut SharedMemory<'_>,
-    ) -> Option<Cid> {
-        self.note_feedback(now, feedback, config);
-        if has_rtp(self.profile) {
-            shared.clock.note(feedback);
+    /// Puts the packet into the next profile that restores it. False if there is none.
+    fn advance(&mut self, profiles: ProfileSet) -> bool {
+        let next = ClassifiedPacket::next(self.tried, self.ips.as_ref(), self.octets, profiles);
+        if let Some((tried, classified)) = next {
+            (self.tried, self.classified) = (tried, classified);
         }
-        None
+        next.is_some()
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
-        self.restart(config);
-    }
-
-    fn context_state(&self, cid: Cid) -> ContextState {
-        let state = self.establishment.state().name();
-        let mode = Mode::with_feedback(self.establishment.is_two_way());
-        ContextState { cid, profile: self.profile, state, mode, sn: Some(msn_of(self.profile, self.msn)) }
-    }
-}
-
-impl<'m> Compressor<'m> {
-    /// Compresses a packet that is the next one of the newest flow, or any.
-    #[inline(never)]
-    fn next_or_any(
-        &mut self,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        if let Some(done) = self.compress_predicted(packet, out) {
-            return Some(Ok(done));
-        }
-        let profiles = self.config.channel.profiles();
-        if !V2Room::PROFILES.iter().any(|profile| profiles.has(*profile)) {
-            return None;
-        }
-        self.rfc5225(packet, out)
-    }
-
-    /// The packet in each profile that restores it, the highest first.
-    fn in_profiles<'a>(
-        &self,
-        chain: &'a HeaderChain<'_>,
-    ) -> impl Iterator<Item = ClassifiedPacket> + use<'a> {
-        let (profiles, packet) = (self.config.channel.profiles(), chain.packet());
-        let ips = Headers::parse_ips(packet, MAX_IP);
-        let profiles = V2Room::PROFILES.into_iter().filter(move |profile| profiles.has(*profile));
-        profiles.filter_map(move |profile| ClassifiedPacket::of(profile, ips.as_ref(), packet))
-    }
-
-    /// Compresses a packet with the highest profile that accepts it; `None` if none does.
-    fn rfc5225(
-        &mut self,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        let mut rtp = None;
-        for classified in self.in_profiles(packet.chain) {
-            let classified = match classified.profile {
-                ProfileId::RtpV2 | ProfileId::RtpUdpLiteV2 => {
-                    if !self.is_rtp(&classified) {
-                        rtp = Some(classified);
-                        continue;
-                    }
-                    classified
-                }
-                _ => self.raised(classified, rtp.as_ref()),
-            };
-            let cid = match self.find_rfc5225(&classified) {
-                Some(cid) => cid,
-                None => match self.begin_rfc5225(packet, &classified) {
-                    Some(cid) => cid,
-                    None => continue,
-                },
-            };
-            let outbound = Outbound {
-                now: packet.now,
-                headers: &classified.headers,
-                packet: packet.chain.packet(),
-                timer: self.shared.clock.limits(&self.config),
-            };
-            let group = self.group;
-            let attempt =
-                self.compress_with(cid, out, |context: &mut V2SenderContext, config, shared, out| {
-                    context.caution.join(group);
-                    let room = shared.v2_rooms.get_mut(cid.index()).ok_or(Refused::ByThisPacket)?;
-                    context.compress(&outbound, &mut room.0, cid, config, out)
-                });
-            match attempt {
-                Attempt::Done(done) => return Some(done),
-                _ if packet.owed.is_some() => return None,
-                Attempt::Rests | Attempt::Refused => {}
+    /// Puts a packet that may be RTP into a profile without RTP unless its flow is RTP; or the other way round, if its flow has just proved
+    /// to be RTP. False if no profile is left.
+    fn detect_rtp(&mut self, flows: &mut Flows<'_, '_, V2SenderContext>) -> bool {
+        while matches!(self.classified.profile, ProfileId::RtpV2 | ProfileId::RtpUdpLiteV2)
+            && !self.is_rtp(flows)
+        {
+            self.rtp = Some(self.classified);
+            if !self.advance(flows.config.channel.profiles()) {
+                return false;
             }
         }
-        None
+        self.raise(flows);
+        true
     }
 
     /// True if a datagram that may be RTP is compressed by a profile with RTP: its port is listed, or its flow has proved to be RTP.
-    fn is_rtp(&self, classified: &ClassifiedPacket) -> bool {
-        let Some((_, sn)) = classified.proof() else { return false };
-        if classified.port().is_some_and(|port| self.config.rtp.has(port)) {
+    fn is_rtp(&self, flows: &Flows<'_, '_, V2SenderContext>) -> bool {
+        let Some((_, sn)) = self.classified.proof() else { return false };
+        if self.classified.port().is_some_and(|port| flows.config.rtp.has(port)) {
             return true;
         }
-        let known = self.find_rfc5225(classified).and_then(|cid| self.flows.context::<V2SenderContext>(cid));
-        self.config.rtp.guesses() && known.is_some_and(|known| is_step(sn.wrapping_sub(known.msn as u16)))
+        let known = flows.find(self).ok().and_then(|cid| flows.context(cid));
+        flows.config.rtp.guesses() && known.is_some_and(|known| is_step(sn.wrapping_sub(known.msn as u16)))
     }
 
-    /// The packet as it is, or as RTP if its flow has just proved to be RTP.
-    fn raised(&mut self, classified: ClassifiedPacket, rtp: Option<&ClassifiedPacket>) -> ClassifiedPacket {
-        let wants = match classified.profile {
+    /// Makes the packet RTP if its flow has just proved to be RTP.
+    fn raise(&mut self, flows: &mut Flows<'_, '_, V2SenderContext>) {
+        let wants = match self.classified.profile {
             ProfileId::UdpV2 => ProfileId::RtpV2,
             ProfileId::UdpLiteV2 => ProfileId::RtpUdpLiteV2,
-            _ => return classified,
+            _ => return,
         };
-        let Some(rtp) = rtp.filter(|rtp| rtp.profile == wants && self.config.rtp.guesses()) else {
-            return classified;
-        };
-        let Some(cid) = self.find_rfc5225(&classified) else { return classified };
-        let Some(context) = self.flows.context_mut::<V2SenderContext>(cid) else { return classified };
-        if context.guess.goes_on() && context.guess.look(rtp.proof()) { *rtp } else { classified }
-    }
-
-    /// The context of a flow: often that of the packet before.
-    fn find_rfc5225(&self, classified: &ClassifiedPacket) -> Option<Cid> {
-        let is_it = |cid: Cid, context: &V2SenderContext| {
-            context.profile == classified.profile
-                && self
-                    .shared
-                    .v2_rooms
-                    .get(cid.index())
-                    .is_some_and(|room| room.0.headers.is_flow_of(&classified.headers))
-        };
-        let newest = self.flows.latest().next()?;
-        if self.flows.context(newest).is_some_and(|context| is_it(newest, context)) {
-            return Some(newest);
+        if let Some(rtp) = self.rtp.filter(|rtp| rtp.profile == wants && flows.config.rtp.guesses())
+            && let Ok(cid) = flows.find(self)
+            && let Some(context) = flows.table.context_mut::<V2SenderContext>(cid)
+            && context.guess.goes_on()
+            && context.guess.look(rtp.proof())
+        {
+            self.classified = rtp;
         }
-        self.flows.find::<V2SenderContext>(self.flows.hash(classified), is_it)
+    }
+}
+
+impl FlowKey for V2Packet<'_> {
+    fn key(&self, mut word: impl FnMut(u64)) {
+        self.classified.headers.words(&mut word);
+        word(self.classified.profile as u64);
+    }
+}
+
+impl Sender for V2SenderContext {
+    type Packet<'p> = V2Packet<'p>;
+
+    /// A channel without these profiles has no memory for them.
+    #[inline]
+    fn is_in_use(_: &CompressorConfig, rooms: &Slots<'_, V2Room>) -> bool {
+        !rooms.is_empty()
     }
 
-    /// Creates a context for a new flow; `None` if another profile has to compress it.
-    #[cold]
-    fn begin_rfc5225(
+    #[inline]
+    fn compress_next(
         &mut self,
-        packet: &mut OutgoingPacket<'_, '_, 'm>,
-        classified: &ClassifiedPacket,
-    ) -> Option<Cid> {
-        let newcomer = self.admit(packet.now, self.flows.hash(classified), packet.chain.packet())?;
-        if self.next_context(newcomer)?.index() >= self.shared.v2_rooms.len() {
-            return None;
+        chain: &HeaderChain<'_>,
+        rooms: &mut Slots<'_, V2Room>,
+        departure: &mut Departure<'_, '_>,
+    ) -> Expected {
+        let room = rooms.get_mut(departure.cid.index());
+        let done = room.and_then(|room| self.compress_predicted(chain.packet(), &mut room.0, departure));
+        done.map_or(Expected::Unknown, Expected::Sent)
+    }
+
+    fn recognize<'p>(
+        packet: &OutgoingPacket<'p, 'p, '_>,
+        flows: &mut Flows<'_, '_, Self>,
+    ) -> Option<V2Packet<'p>> {
+        let mut packet = V2Packet::new(packet.chain.packet(), flows.config.channel.profiles())?;
+        packet.detect_rtp(flows).then_some(packet)
+    }
+
+    fn fall(packet: &mut V2Packet<'_>, _: Obstacle, flows: &mut Flows<'_, '_, Self>) -> bool {
+        packet.advance(flows.config.channel.profiles()) && packet.detect_rtp(flows)
+    }
+
+    #[inline]
+    fn is_flow_of(&self, packet: &V2Packet<'_>, cid: Cid, rooms: &Slots<'_, V2Room>) -> bool {
+        let ClassifiedPacket { profile, headers } = &packet.classified;
+        let is_of = |room: &V2Room| room.0.headers.is_flow_of(headers);
+        self.profile == *profile && rooms.get(cid.index()).is_some_and(is_of)
+    }
+
+    fn has_flow(chain: &HeaderChain<'_>, flows: &Flows<'_, '_, Self>) -> bool {
+        let profiles = flows.config.channel.profiles();
+        let Some(mut packet) = V2Packet::new(chain.packet(), profiles) else { return false };
+        loop {
+            if flows.find(&packet).is_ok() {
+                return true;
+            }
+            if !packet.advance(profiles) {
+                return false;
+            }
         }
-        let msn = self.next_random() as u32 & 0xFFFF;
-        let cid = self.begin(packet, newcomer, None)?;
-        let mut context = V2SenderContext::new(classified.profile, msn, packet.now, &self.config);
-        context.guess.look(classified.proof());
-        let room = self.shared.v2_rooms.get_mut(cid.index())?;
-        room.0 = State { msn, headers: classified.headers, ..State::new(classified.profile) };
-        self.flows.set(cid, context);
-        Some(cid)
+    }
+
+    fn has_room(cid: Cid, rooms: &Slots<'_, V2Room>) -> bool {
+        cid.index() < rooms.len()
+    }
+
+    fn new(
+        packet: &V2Packet<'_>,
+        start: Start<'_, Self>,
+        config: &CompressorConfig,
+        rooms: &mut Slots<'_, V2Room>,
+    ) -> Option<Self> {
+        let ClassifiedPacket { profile, headers } = packet.classified;
+        let msn = start.random.next() as u32 & 0xFFFF;
+        let mut context = Self::new(profile, msn, start.now, config);
+        context.guess.look(packet.classified.proof());
+        rooms.get_mut(start.cid.index())?.0 = State { msn, headers, ..State::new(profile) };
+        Some(context)
+    }
+
+    fn compress(
+        &mut self,
+        packet: &V2Packet<'_>,
+        _: Option<&Self>,
+        rooms: &mut Slots<'_, V2Room>,
+        departure: &mut Departure<'_, '_>,
+    ) -> Result<Compressed, Refused> {
+        self.caution.join(departure.group);
+        let room = rooms.get_mut(departure.cid.index()).ok_or(Refused::ByThisPacket)?;
+        self.compress(&packet.classified.headers, packet.octets, &mut room.0, departure)
     }
 }
 
@@ -334,6 +316,6 @@ impl ReceiverContext for decompress::V2ReceiverContext {
 }
 
 /// An MSN in the bits that it has.
-const fn msn_of(profile: ProfileId, msn: u32) -> u32 {
+pub(super) const fn msn_of(profile: ProfileId, msn: u32) -> u32 {
     if matches!(profile, ProfileId::EspV2) { msn } else { msn & 0xFFFF }
 }

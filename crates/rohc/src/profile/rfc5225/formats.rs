@@ -3,7 +3,7 @@
 use thinair_wire::coder::{Coder, Refusal, Step};
 
 use super::chains::{bit, dynamic_chain, innermost, list_csrc, payload_type, static_chain};
-use super::encodings::{Counter, quarter, refuse, sdvl_lsb, sdvl_or, sdvl_sn_lsb, zeros};
+use super::encodings::{Counter, SnWidths, quarter, refuse, sdvl_lsb, sdvl_or, sdvl_sn_lsb, zeros};
 use super::headers::{Item, Kind};
 use super::state::{Behavior, State, coverage};
 use crate::id::{Format, ProfileId};
@@ -407,8 +407,8 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
     }
     innermost(c, state, x.indicators.tos, x.indicators.ttl)?;
     if state.has_own_msn() {
-        let bits = (state.reorder_ratio, x.least_bits);
-        sdvl_sn_lsb(c, "sequence_number", state.msn_bits(), bits, &mut x.msn)?;
+        let widths = SnWidths { whole: state.msn_bits(), ratio: state.reorder_ratio, least: x.least_bits };
+        sdvl_sn_lsb(c, "sequence_number", widths, &mut x.msn)?;
     } else {
         msn(c, state, x, 8)?;
     }
@@ -450,7 +450,8 @@ fn co_common_rtp<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields)
         zeros(c, "reserved", 1)?;
         payload_type(c, rtp(state)?)?;
     }
-    sdvl_sn_lsb(c, "sequence_number", 16, (state.reorder_ratio, x.least_bits), &mut x.msn)?;
+    let widths = SnWidths { whole: 16, ratio: state.reorder_ratio, least: x.least_bits };
+    sdvl_sn_lsb(c, "sequence_number", widths, &mut x.msn)?;
     ip_id_sequential_variable(c, state, x, ip_id_indicator)?;
     match (tsc_indicator, x.indicators.ts_stride) {
         (true, true) => c.require(false)?,

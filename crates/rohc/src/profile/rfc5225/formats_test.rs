@@ -13,7 +13,9 @@ use super::chains::{
     between_static, dynamic, ip_dynamic, ip_id_enc_dyn, ip_id_enc_irreg, ip_irregular, ip_static, list_csrc,
     transport_irregular, upper_static, with_number,
 };
-use super::encodings::{Counter, ReorderRatio, fl_enc, lsb_7_or_31, sdvl_lsb, sdvl_or, sdvl_sn_lsb};
+use super::encodings::{
+    Counter, ReorderRatio, SnWidths, fl_enc, lsb_7_or_31, sdvl_lsb, sdvl_or, sdvl_sn_lsb,
+};
 use super::formats::{Fields, base};
 use super::headers::{GRE_SEQUENCE, Kind, MINE_SOURCE};
 use super::state::{Behavior, State, coverage};
@@ -322,8 +324,8 @@ fn ours(block: &str) -> Vec<Vec<FormatField>> {
             each(&ones(widths(name)), &|c| sdvl_or(c, "field", true, None, &mut 0))
         }
         ("sdvl_sn_lsb", _) => {
-            let bits = (ReorderRatio::None, 0);
-            each(&ones(widths(name)), &|c| sdvl_sn_lsb(c, "field", 32, bits, &mut Counter::read(0)))
+            let bits = SnWidths { whole: 32, ratio: ReorderRatio::None, least: 0 };
+            each(&ones(widths(name)), &|c| sdvl_sn_lsb(c, "field", bits, &mut Counter::read(0)))
         }
         ("sdvl_lsb" | "sdvl_scaled_ts_lsb", _) => {
             each(&ones(widths(name)), &|c| sdvl_lsb(c, "field", &mut Counter::read(0), |_| 0))

@@ -10,11 +10,11 @@ use super::compress::V2SenderContext;
 use super::decompress;
 use super::headers::{Kind, infer_seldom, infer_v4, infer_v6};
 use super::state::{State, coverage};
-use crate::cid::Cid;
-use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
+use crate::compressor::Compressed;
 use crate::decompressor::Verified;
 use crate::field::ip_id::Behavior;
 use crate::flow::arrival::Moment;
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
@@ -123,44 +123,21 @@ impl State {
     }
 }
 
-impl Compressor<'_> {
-    /// Compresses the packet if it is the predicted one of the flow that was sent last. Of others nothing has changed.
-    #[inline]
+impl V2SenderContext {
+    /// Compresses the packet if it is the predicted one. Of others nothing has changed.
+    #[inline(always)]
     pub(super) fn compress_predicted(
         &mut self,
-        packet: &OutgoingPacket<'_, '_, '_>,
-        out: &mut [u8],
-    ) -> Option<Compressed> {
-        let cid = self.flows.newest_in_use()?;
-        let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
-        let guesses = self.config.rtp.guesses();
-        // Clock and timestamps are compared on the full path.
-        if room.has_rtp() && room.time_stride == 0 && self.shared.clock.limits(&self.config).is_some() {
-            return None;
-        }
-        let group = self.group;
-        let context = self.flows.context_mut::<V2SenderContext>(cid)?;
-        if !context.caution.is_in(group) {
-            return None;
-        }
-        let done = context.compress_predicted(packet, room, guesses, cid, &self.config, out)?;
-        self.note_cost(&done);
-        Some(done)
-    }
-}
-
-impl V2SenderContext {
-    #[inline(always)]
-    fn compress_predicted(
-        &mut self,
-        outgoing: &OutgoingPacket<'_, '_, '_>,
+        packet: &[u8],
         room: &mut State,
-        guesses: bool,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Option<Compressed> {
-        let (now, packet) = (outgoing.now, outgoing.chain.packet());
+        // Clock and timestamps are compared on the full path.
+        let compares_clock = room.has_rtp() && room.time_stride == 0 && departure.timer().is_some();
+        if compares_clock || !self.caution.is_in(departure.group) {
+            return None;
+        }
+        let Departure { now, cid, config, ref mut out, .. } = *departure;
         let waited = self.caution.waited(now);
         let is_calm = self.pending.is_none() && self.is_steady && self.establishment.is_established();
         let may_need_sum = room.has_rtp() && self.caution.is_behind_any_pause(now);
@@ -176,7 +153,9 @@ impl V2SenderContext {
         // The full path decides whether another profile compresses it.
         let may_rise = match room.profile {
             ProfileId::UdpV2 | ProfileId::UdpLiteV2 => {
-                guesses && self.guess.goes_on() && payload.first().is_some_and(|first| first >> 6 == 2)
+                config.rtp.guesses()
+                    && self.guess.goes_on()
+                    && payload.first().is_some_and(|first| first >> 6 == 2)
             }
             ProfileId::IpV2 => {
                 let inner = room.headers.inner();

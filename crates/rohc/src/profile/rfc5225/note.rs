@@ -66,7 +66,7 @@ impl V2SenderContext {
         }
         next.checksum_used = next.headers.upper(Kind::Udp).is_some_and(|udp| next.headers.word(udp, 6) != 0);
         repair |= next.checksum_used != last.checksum_used;
-        changed |= self.note_coverage(next, last, outbound.packet.len());
+        changed |= self.note_coverage(next, last, outbound.octets.len() + outbound.payload.len());
         if let Some(rtp) = next.headers.upper(Kind::Rtp) {
             changed |= self.note_rtp(next, last, rtp);
             self.note_clock(outbound, next, last);

@@ -14,11 +14,12 @@ use super::replicate::{self, Base};
 use super::segment::{SegmentOctets, TcpSegment};
 use super::state::{SYN, TcpRoom, TcpState};
 use super::{ir, ir_dyn};
-use crate::cid::{Cid, CidSpace};
+use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
 use crate::flow::pending::Pending;
+use crate::flow::sender::{Departure, Start};
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 
@@ -54,11 +55,11 @@ pub(crate) struct TcpSenderContext {
     pub(super) confirmed: bool,
     /// Base of the context, until an IR packet is better; true if the context had one.
     pub(super) base: Option<Cid>,
-    is_replica: bool,
+    pub(super) is_replica: bool,
     /// No packet was sent yet.
     pub(super) is_new: bool,
-    /// The context holds the SYN of a connection, from which similar ones are replicated, and is no flow.
-    pub(super) pattern: bool,
+    /// The context is that of a [`Pattern`](super::pattern::Pattern), and no flow.
+    pub(super) is_pattern: bool,
     pub(super) life: Life,
     /// Time of the last packet, as [`moment`] encodes it.
     pub(super) sent: u32,
@@ -91,6 +92,13 @@ pub(crate) struct TcpSenderContext {
     pub(super) ecn: Ecn,
 }
 
+/// A recorded packet, with the state before it and the base of its context.
+pub(super) struct SegmentToSend<'a> {
+    pub(super) octets: &'a SegmentOctets<'a>,
+    pub(super) last: &'a TcpState,
+    pub(super) base: Option<&'a Base>,
+}
+
 /// A packet that was written, or has to be written as an IR or IR-DYN packet.
 pub(super) struct Written {
     pub(super) format: Format,
@@ -113,15 +121,10 @@ pub(super) struct PacketNeeds {
 }
 
 impl TcpSenderContext {
-    /// Creates the context of a new flow. `reused` is true if its CID belonged to a flow of this profile. `msn` is random.
-    pub(crate) fn new(
-        room: &mut TcpRoom,
-        reused: bool,
-        base: Option<Cid>,
-        msn: u16,
-        now: Instant,
-        config: &CompressorConfig,
-    ) -> Self {
+    /// Creates the context of a new flow.
+    pub(super) fn new(room: &mut TcpRoom, start: Start<'_, Self>, config: &CompressorConfig) -> Self {
+        let Start { now, base, is_pattern, .. } = start;
+        let (reused, msn) = (start.before.is_some(), start.random.next() as u16);
         // RFC 6846, section 6.1.1: the MSN continues if the CID belonged to a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
         room.0 = TcpState { msn, ..TcpState::EMPTY };
@@ -133,7 +136,7 @@ impl TcpSenderContext {
             base,
             is_replica: base.is_some(),
             is_new: true,
-            pattern: false,
+            is_pattern,
             life: Life::default(),
             sent: 0,
             msn,
@@ -157,38 +160,9 @@ impl TcpSenderContext {
         }
     }
 
-    /// Marks the context as that of a [`Pattern`](super::pattern::Pattern), which is no flow.
-    pub(crate) fn pattern(self) -> Self {
-        Self { pattern: true, ..self }
-    }
-
-    /// True if the context is that of a [`Pattern`](super::pattern::Pattern).
-    pub(crate) fn is_pattern(&self) -> bool {
-        self.pattern
-    }
-
-    /// True if a packet belongs to the flow.
-    #[inline]
-    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &TcpSegment<'_>) -> bool {
-        !self.pattern && segment.is_of(&room.0)
-    }
-
-    /// Restarts the context with IR packets, like a new one.
-    #[cold]
-    pub(crate) fn restart(&mut self, config: &CompressorConfig) {
-        self.establishment.require_ir(config.repetitions);
-        self.base = None;
-        self.changed(self.msn.wrapping_add(1));
-    }
-
     /// True if no more packets of its flow are expected.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.life.is_over(moment(now).wrapping_sub(self.sent))
-    }
-
-    /// True if the context was replicated from another one.
-    pub(crate) fn is_replica(&self) -> bool {
-        self.is_replica
     }
 
     /// True if the context may be the base of another one.
@@ -196,56 +170,17 @@ impl TcpSenderContext {
         self.confirmed && self.establishment.is_established()
     }
 
-    /// Stops using the context as a base until it is acknowledged again.
-    pub(crate) fn withdraw_as_base(&mut self) {
-        self.confirmed = false;
-    }
-
-    /// Returns the base that the next packet of the flow may name. RFC 4164, section 3.5.2: "It is not recommended to use
-    /// this packet to repair a damaged context."
-    pub(crate) fn base(&self) -> Option<Cid> {
-        self.base.filter(|_| self.establishment.is_ir() && !self.establishment.is_refresh())
-    }
-
-    /// Returns the base that a packet has named, until the context is acknowledged.
-    pub(crate) fn named_base(&self) -> Option<Cid> {
-        self.base
-    }
-
-    /// Compresses a packet of this flow.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    pub(crate) fn compress(
-        &mut self,
-        now: Instant,
-        segment: &TcpSegment<'_>,
-        room: &mut TcpRoom,
-        base: Option<&Base>,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
-    ) -> Result<Compressed, Refused> {
-        let last = room.0;
-        let compressed = self.compress_behind(now, segment, &last, &mut room.0, base, cid, config, out);
-        if compressed.is_err() {
-            room.0 = last;
-        }
-        compressed
-    }
-
     /// Compresses a packet whose state becomes `next`; `last` is the state so far.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    fn compress_behind(
+    pub(super) fn compress_behind(
         &mut self,
-        now: Instant,
         segment: &TcpSegment<'_>,
+        base: Option<&Base>,
         last: &TcpState,
         next: &mut TcpState,
-        base: Option<&Base>,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
+        let (now, config) = (departure.now, departure.config);
         if self.is_new {
             segment.begin(next);
         }
@@ -268,27 +203,21 @@ impl TcpSenderContext {
         if self.caution.may_hide_changes() && next.options.structure().contains(&index::TIMESTAMP) {
             self.establishment.require_dynamic(1);
         }
-
-        self.send(now, &segment.octets, last, next, base, cid, config, out)
+        self.send(&SegmentToSend { octets: &segment.octets, last, base }, next, departure)
     }
 
     /// Writes a recorded packet, and updates the context.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     pub(super) fn send(
         &mut self,
-        now: Instant,
-        segment: &SegmentOctets<'_>,
-        last: &TcpState,
+        packet: &SegmentToSend<'_>,
         next: &mut TcpState,
-        base: Option<&Base>,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
-        let space = config.channel.cids();
-        let frame = CidFrame::new(cid, space);
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
+        let SegmentToSend { octets: segment, last, .. } = *packet;
+        let frame = CidFrame::new(cid, config.channel.cids());
         let payload = segment.payload;
-        let mut writer = Writer::new(out, frame.len());
+        let mut writer = Writer::new(departure.out, frame.len());
         let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);
         let mut written = if is_farewell {
             self.write_farewell(now, &mut writer, next, last, segment, config)
@@ -296,26 +225,19 @@ impl TcpSenderContext {
             self.write(now, &mut writer, next, last, segment, config)
         };
         if matches!(written.format, Format::Ir | Format::IrDyn) {
-            self.write_in_full(&mut writer, &mut written, next, last, segment, (base, space), config)?;
+            self.write_in_full(&mut writer, &mut written, packet, next, config)?;
         }
         let format = written.format;
         let end = writer.finish()?;
-        let len = frame.close(end, payload, out)?;
+        let len = frame.close(end, payload, departure.out)?;
         if format.is_initialization() {
-            frame.fill_crc8(end, out);
+            frame.fill_crc8(end, departure.out);
         }
         let refresh = self.establishment.is_refresh() && format.carries_dynamic();
         self.note_sent(now);
         self.commit(next, last, &written, payload.len(), config);
-        let compressed = Compressed {
-            cid,
-            profile: ProfileId::Tcp,
-            format,
-            header_in: segment.headers.len(),
-            header_out: end,
-            len,
-            refresh,
-        };
+        let (profile, header_in) = (ProfileId::Tcp, segment.headers.len());
+        let compressed = Compressed { cid, profile, format, header_in, header_out: end, len, refresh };
         let policy = config.policy(self.establishment.is_two_way());
         self.establishment.sent(now, &compressed, format == Format::Ir, policy);
         Ok(compressed)
@@ -323,29 +245,26 @@ impl TcpSenderContext {
 
     /// Writes an IR, IR-DYN or IR-CR packet.
     #[cold]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write_in_full(
         &self,
         writer: &mut Writer<'_>,
         written: &mut Written,
+        packet: &SegmentToSend<'_>,
         next: &mut TcpState,
-        last: &TcpState,
-        segment: &SegmentOctets<'_>,
-        (base, space): (Option<&Base>, CidSpace),
         config: &CompressorConfig,
     ) -> Result<(), Refused> {
         if !self.is_rooted {
             written.format = Format::Ir;
         }
-        let mut sent = self.sent(next, last, config);
+        let mut sent = self.sent(next, packet.last, config);
         sent.present = u16::MAX;
         written.present = sent.present;
         writer.rewind();
-        if let Some(base) = base
+        if let Some(base) = packet.base
             && written.format == Format::Ir
             && replicate::suits(&base.room.0, next)
         {
-            let crc7 = Check::Crc7.of(segment.headers);
+            let (space, crc7) = (config.channel.cids(), Check::Crc7.of(packet.octets.headers));
             if replicate::write(writer, base, space, crc7, next, &mut sent).is_ok() {
                 written.format = Format::IrCr;
                 written.present = sent.present;

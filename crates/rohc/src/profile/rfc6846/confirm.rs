@@ -4,26 +4,32 @@ use thinair_wire::time::Instant;
 
 use super::compress::TcpSenderContext;
 use super::state::TcpRoom;
-use crate::compressor::CompressorConfig;
-use crate::feedback::{AckType, Feedback};
+use crate::cid::Cid;
+use crate::compressor::{CompressorConfig, SenderContext};
+use crate::contexts::ContextState;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::pending::Pending;
+use crate::id::ProfileId;
+use crate::storage::Slots;
 
-impl TcpSenderContext {
-    /// Returns state, presence of feedback, and the MSN of the newest packet, for monitoring.
-    pub(crate) fn summary(&self) -> (&'static str, bool, u16) {
-        (self.establishment.state().name(), self.establishment.is_two_way(), self.msn)
+impl SenderContext for TcpSenderContext {
+    type Room = TcpRoom;
+
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc6846
     }
 
-    /// Handles ACK, NACK and STATIC-NACK.
-    pub(crate) fn receive_feedback(
+    fn receive_feedback(
         &mut self,
         now: Instant,
         feedback: &Feedback,
-        room: &TcpRoom,
         config: &CompressorConfig,
-    ) {
+        rooms: &mut Slots<'_, TcpRoom>,
+    ) -> Option<Cid> {
+        let room = rooms.get(feedback.cid.index())?;
+        let missing_base = self.base.filter(|_| feedback.ack == AckType::StaticNack);
         if !self.establishment.admits(now, feedback) {
-            return;
+            return missing_base;
         }
         if feedback.ack != AckType::Ack {
             // RFC 4164, section 3.3.3.4.
@@ -39,8 +45,25 @@ impl TcpSenderContext {
                 self.since = room.0.msn.wrapping_add(1);
             }
         }
+        missing_base
     }
 
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Slots<'_, TcpRoom>) {
+        self.establishment.require_ir(config.repetitions);
+        self.base = None;
+        self.changed(self.msn.wrapping_add(1));
+    }
+
+    fn withdraw_as_base(&mut self) {
+        self.confirmed = false;
+    }
+
+    fn context_state(&self, cid: Cid) -> ContextState {
+        self.establishment.context_state(cid, ProfileId::Tcp, Some(self.msn.into()))
+    }
+}
+
+impl TcpSenderContext {
     fn acknowledge(&mut self, feedback: &Feedback, room: &TcpRoom, config: &CompressorConfig) {
         let Some(newer) = feedback.newer(room.0.msn.into()) else { return };
         let acked = room.0.msn.wrapping_sub(newer as u16);

@@ -5,14 +5,13 @@
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
-use thinair_wire::time::Instant;
 
-use super::compress::TcpSenderContext;
+use super::compress::{SegmentToSend, TcpSenderContext};
 use super::segment::SegmentOctets;
 use super::state::TcpState;
-use crate::cid::Cid;
-use crate::compressor::{Compressed, Compressor, CompressorConfig};
+use crate::compressor::Compressed;
 use crate::field::ip::IpVersion;
+use crate::flow::sender::Departure;
 
 /// The PSH flag, in the octet of the flags.
 const PSH: u8 = 0x08;
@@ -20,41 +19,22 @@ const PSH: u8 = 0x08;
 /// Octets that are enough for a packet in addition to those that it has.
 const ROOM: usize = 16;
 
-impl Compressor<'_> {
-    /// Compresses a regular segment of the connection that was sent last. `None`, without a change, for another packet.
-    #[inline]
-    pub(super) fn compress_regular_segment(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Option<Compressed> {
-        let cid = self.flows.newest_in_use()?;
-        let state = &mut self.shared.rooms.get_mut(cid.index())?.0;
-        let context = self.flows.context_mut::<TcpSenderContext>(cid)?;
-        if out.len() < packet.len() + ROOM {
-            return None;
-        }
-        let done = context.compress_regular(now, packet, state, cid, &self.config, out)?;
-        self.note_cost(&done);
-        Some(done)
-    }
-}
-
 impl TcpSenderContext {
+    /// Compresses a regular segment of the connection. `None`, without a change, for another packet.
     #[inline]
-    fn compress_regular(
+    pub(super) fn compress_regular(
         &mut self,
-        now: Instant,
         packet: &[u8],
         state: &mut TcpState,
-        cid: Cid,
-        config: &CompressorConfig,
-        out: &mut [u8],
+        departure: &mut Departure<'_, '_>,
     ) -> Option<Compressed> {
+        if departure.out.len() < packet.len() + ROOM {
+            return None;
+        }
+        let now = departure.now;
         let is_calm = self.pending.is_none()
             && self.establishment.is_established()
-            && !(self.pattern || self.is_new || state.ecn_used)
+            && !(self.is_pattern || self.is_new || state.ecn_used)
             && self.life.is_established()
             && self.establishment.is_quiet(now)
             && self.caution.is_quiet(self.caution.waited(now));
@@ -77,7 +57,8 @@ impl TcpSenderContext {
         self.ecn.watch(false, false);
         self.is_rooted |= self.life.has_shaken_hands();
         self.establishment.count_quiet(0);
-        let done = self.send(now, &segment, &last, state, None, cid, config, out);
+        let packet = SegmentToSend { octets: &segment, last: &last, base: None };
+        let done = self.send(&packet, state, departure);
         if done.is_err() {
             *state = last;
         }

@@ -58,12 +58,6 @@ impl<'p> TcpSegment<'p> {
         Some(Self { chain, octets: SegmentOctets { headers, payload, tcp: behind_ip }, tcp, options })
     }
 
-    /// The packet of the segment.
-    #[inline]
-    pub(crate) fn packet(&self) -> &'p [u8] {
-        self.chain.packet()
-    }
-
     /// True if a list can encode the options of the packet.
     pub(crate) fn is_restorable(&self) -> bool {
         { TcpOptionTable::EMPTY }.read(self.options).is_some()
