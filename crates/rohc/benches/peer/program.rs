@@ -1,5 +1,7 @@
 //! A program around another implementation, for tests and benchmarks.
 
+#![allow(unreachable_pub, reason = "a library of tests has this module, too")]
+
 use std::ffi::OsStr;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
