@@ -457,8 +457,8 @@ impl<'m> CompressorMemory<'m> {
     #[allow(clippy::type_complexity)]
     pub(crate) fn split(
         self,
-    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), SharedMemory<'m>) {
-        ((self.contexts, self.links, self.buckets), self.rooms.into())
+    ) -> (Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>, SharedMemory<'m>) {
+        (self.contexts, self.links, self.buckets, self.rooms.into())
     }
 }
 

@@ -115,7 +115,7 @@ impl compress::Rfc3095SenderContext {
             }
         }
         if let Some(rtp) = self.own.rtp_mut() {
-            rtp.timestamps.repeat(next, (config.repetitions, config.window));
+            rtp.timestamps.repeat(next, config.repetitions, config.window);
         }
     }
 
