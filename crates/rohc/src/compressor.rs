@@ -127,7 +127,7 @@ impl<'m> Compressor<'m> {
             shared,
             group: 0,
             random: Random(config.seed),
-            far_clock: FarClock::default(),
+            far_clock: FarClock::NONE,
             clock: SteadyClock::default(),
             latest: Instant::ZERO,
         }

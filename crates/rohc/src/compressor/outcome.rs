@@ -11,6 +11,8 @@ pub(crate) enum Refused {
     NoRoom,
     /// The profile cannot compress this packet, or not in its current state; profile 0x0000 can.
     ByThisPacket,
+    /// The flow uses another profile for now: its context was not worth its octets.
+    Rests,
 }
 
 impl From<NoRoom> for Refused {

@@ -27,7 +27,7 @@ pub(crate) fn phase(now: Instant, ts_scaled: u32, time_stride: u32) -> u32 {
 }
 
 /// What feedback has told of the decompressor's clock. RFC 4815, section 4.7: "on a per-channel basis".
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct FarClock {
     /// Resolution in milliseconds.
     resolution: Option<u8>,
@@ -36,6 +36,9 @@ pub(crate) struct FarClock {
 }
 
 impl FarClock {
+    /// Before feedback.
+    pub(crate) const NONE: Self = Self { resolution: None, jitter: 0 };
+
     /// Notes the options of feedback on a flow of RTP. A resolution of zero means no timer.
     pub(crate) fn note(&mut self, feedback: &Feedback) {
         self.resolution = feedback.clock.map_or(self.resolution, |clock| Some(clock).filter(|ms| *ms > 0));

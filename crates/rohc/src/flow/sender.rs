@@ -38,23 +38,24 @@ pub(crate) trait Sender: SenderContext + Held<SenderPlace> {
         None
     }
 
-    /// Compresses a packet that is the expected one of the context used last, without a search for profile and context. Others change
-    /// nothing.
+    /// Compresses a packet that is the expected one of the context used last, without a search for profile and context. `None`, without a
+    /// change, for others; [`Departure::is_irregular`] is then set for those of its flow.
     #[inline]
     fn compress_next(
         &mut self,
         _chain: &HeaderChain<'_>,
         _memory: &mut Shared<'_, Self::Room>,
         _departure: &mut Departure<'_, '_>,
-    ) -> Expected {
-        Expected::Unknown
+    ) -> Option<Compressed> {
+        None
     }
 
-    /// Returns a packet in the highest profile that restores it; `None` if it is for other profiles.
+    /// Sets a packet in the highest profile that restores it; none if it is for other profiles. It is parsed in place, since it is large.
     fn recognize<'p>(
         packet: &OutgoingPacket<'p, 'p, '_>,
         flows: &mut Flows<'_, '_, Self>,
-    ) -> Option<Self::Packet<'p>>;
+        recognized: &mut Option<Self::Packet<'p>>,
+    );
 
     /// Returns the context of the packet's flow, or the hash of a flow that has none. May change the profile of the packet with it.
     #[inline]
@@ -106,7 +107,7 @@ pub(crate) trait Sender: SenderContext + Held<SenderPlace> {
         start: Start<'_, Self>,
         config: &CompressorConfig,
         memory: &mut Shared<'_, Self::Room>,
-    ) -> Option<Self>;
+    ) -> Self;
 
     /// Context that the next packet of this one refers to (RFC 4164).
     #[inline]
@@ -132,7 +133,9 @@ pub(crate) struct Departure<'a, 'm> {
     /// Its group of packets, modulo 256.
     pub(crate) group: u8,
     pub(crate) config: &'a CompressorConfig,
-    pub(crate) clock: FarClock,
+    pub(crate) clock: &'a FarClock,
+    /// The packet belongs to the flow of the packet before, and is not the expected one.
+    pub(crate) is_irregular: bool,
     /// Messages of both directions, at an endpoint.
     pub(crate) linked: Option<Linked<'a, 'm>>,
     pub(crate) out: &'a mut [u8],
@@ -151,7 +154,7 @@ pub(crate) struct Flows<'a, 'm, S: Sender> {
     pub(crate) table: &'a mut FlowTable<'m>,
     pub(crate) memory: &'a mut Shared<'m, S::Room>,
     pub(crate) config: &'a CompressorConfig,
-    pub(crate) clock: FarClock,
+    pub(crate) clock: &'a FarClock,
 }
 
 impl<S: Sender> Flows<'_, '_, S> {
@@ -168,15 +171,6 @@ impl<S: Sender> Flows<'_, '_, S> {
     }
 }
 
-/// Outcome for a packet that may be the expected one of the context used last.
-pub(crate) enum Expected {
-    Sent(Compressed),
-    /// It belongs to the flow of that context, and differs.
-    Irregular,
-    /// Its flow has to be searched for.
-    Unknown,
-}
-
 /// Reason a packet is not compressed in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
@@ -188,15 +182,6 @@ pub(crate) enum Obstacle {
     Rests,
     /// The context, which may have been made for this packet, cannot compress it.
     Refused { is_new: bool },
-}
-
-/// Outcome of compressing a packet with the context of its flow.
-enum Attempt {
-    /// It was compressed, or `out` is too short.
-    Done(Outcome),
-    /// The flow uses another profile for now.
-    Rests,
-    Refused,
 }
 
 /// Place of a new flow.
@@ -259,7 +244,7 @@ impl<'m> Compressor<'m> {
     /// The flows of the profile `S`.
     pub(crate) fn flows_of<S: Sender>(&mut self) -> Flows<'_, 'm, S> {
         let Self { config, flows: table, shared, far_clock, .. } = self;
-        Flows { table, memory: S::Room::in_shared(shared), config, clock: *far_clock }
+        Flows { table, memory: S::Room::in_shared(shared), config, clock: far_clock }
     }
 
     /// Compresses a packet by a profile; `None` if another one has to compress it.
@@ -281,11 +266,9 @@ impl<'m> Compressor<'m> {
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Outcome> {
-        packet.is_irregular = match self.compress_next::<S>(packet, out) {
-            Expected::Sent(done) => return Some(Ok(done)),
-            Expected::Irregular => true,
-            Expected::Unknown => false,
-        };
+        if let Some(done) = self.compress_next::<S>(packet, out) {
+            return Some(Ok(done));
+        }
         self.compress_any::<S>(packet, out)
     }
 
@@ -293,11 +276,16 @@ impl<'m> Compressor<'m> {
     #[inline(always)]
     pub(crate) fn compress_next<S: Sender>(
         &mut self,
-        packet: &OutgoingPacket<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
-    ) -> Expected {
-        self.compress_expected(packet.now, None, out, |context: &mut S, memory, departure| {
-            context.compress_next(packet.chain, memory, departure)
+    ) -> Option<Compressed> {
+        let OutgoingPacket { now, chain, ref mut is_irregular, .. } = *packet;
+        self.compress_expected(now, None, out, |context: &mut S, memory, departure| {
+            let done = context.compress_next(chain, memory, departure);
+            if done.is_none() {
+                *is_irregular = departure.is_irregular;
+            }
+            done
         })
     }
 
@@ -310,10 +298,9 @@ impl<'m> Compressor<'m> {
         linked: Option<Linked<'_, 'm>>,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let next = self.compress_expected(now, linked, out, |context: &mut S, memory, departure| {
-            context.compress_unparsed(packet, memory, departure).map_or(Expected::Unknown, Expected::Sent)
-        });
-        if let Expected::Sent(done) = next { Some(done) } else { None }
+        self.compress_expected(now, linked, out, |context: &mut S, memory, departure| {
+            context.compress_unparsed(packet, memory, departure)
+        })
     }
 
     /// Compresses a packet with the context used last, if that is of the profile.
@@ -323,17 +310,17 @@ impl<'m> Compressor<'m> {
         now: Instant,
         linked: Option<Linked<'_, 'm>>,
         out: &mut [u8],
-        compress: impl FnOnce(&mut S, &mut Shared<'m, S::Room>, &mut Departure<'_, 'm>) -> Expected,
-    ) -> Expected {
-        let Some(cid) = self.flows.newest_in_use() else { return Expected::Unknown };
-        let Some(context) = self.flows.context_mut::<S>(cid) else { return Expected::Unknown };
-        let (config, clock) = (&self.config, self.far_clock);
-        let mut departure = Departure { now, cid, group: self.group, config, clock, linked, out };
-        let next = compress(context, S::Room::in_shared(&mut self.shared), &mut departure);
-        if let Expected::Sent(done) = &next {
+        compress: impl FnOnce(&mut S, &mut Shared<'m, S::Room>, &mut Departure<'_, 'm>) -> Option<Compressed>,
+    ) -> Option<Compressed> {
+        let cid = self.flows.newest_in_use()?;
+        let context = self.flows.context_mut::<S>(cid)?;
+        let (group, config, clock) = (self.group, &self.config, &self.far_clock);
+        let mut departure = Departure { now, cid, group, config, clock, is_irregular: false, linked, out };
+        let done = compress(context, S::Room::in_shared(&mut self.shared), &mut departure);
+        if let Some(done) = &done {
             self.charge(done);
         }
-        next
+        done
     }
 
     /// Compresses a packet with the context of its flow, which may be a new one, in the highest of some profiles; `None` if none of them
@@ -344,31 +331,34 @@ impl<'m> Compressor<'m> {
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Outcome> {
-        let mut recognized = S::recognize(packet, &mut self.flows_of::<S>())?;
+        let mut recognized = None;
+        S::recognize(packet, &mut self.flows_of::<S>(), &mut recognized);
+        let recognized = recognized.as_mut()?;
         loop {
-            let found = S::find(&mut recognized, &mut self.flows_of::<S>());
-            let place = found.or_else(|hash| self.begin::<S>(packet, &recognized, hash));
+            let found = S::find(recognized, &mut self.flows_of::<S>());
+            let place = found.or_else(|hash| self.begin::<S>(packet, recognized, hash));
             let obstacle = match place {
                 Err(obstacle) => obstacle,
                 Ok(cid) => {
                     let base = self.flows.context::<S>(cid).and_then(S::base);
                     let base = base.and_then(|base| self.flows.context::<S>(base).copied());
-                    let (now, linked) = (packet.now, packet.linked.take());
-                    let attempt =
-                        self.compress_with(now, linked, cid, out, |context: &mut S, memory, departure| {
-                            context.compress(&recognized, base.as_ref(), memory, departure)
-                        });
-                    match attempt {
-                        Attempt::Done(done) => return Some(done),
-                        Attempt::Rests => Obstacle::Rests,
-                        Attempt::Refused => Obstacle::Refused { is_new: found.is_err() },
+                    let done = self.compress_with(packet, cid, out, |context: &mut S, memory, departure| {
+                        context.compress(recognized, base.as_ref(), memory, departure)
+                    });
+                    match done {
+                        Ok(done) => return Some(Ok(done)),
+                        Err(Refused::NoRoom) => {
+                            return Some(Err(CompressError::OutputTooSmall { have: out.len() }));
+                        }
+                        Err(Refused::Rests) => Obstacle::Rests,
+                        Err(Refused::ByThisPacket) => Obstacle::Refused { is_new: found.is_err() },
                     }
                 }
             };
             if let Some(cid) = packet.owed {
                 return Some(self.uncompressed_instead(packet.now, cid, packet.chain.packet(), out));
             }
-            if !S::fall(&mut recognized, obstacle, &mut self.flows_of::<S>()) {
+            if !S::fall(recognized, obstacle, &mut self.flows_of::<S>()) {
                 return None;
             }
         }
@@ -378,8 +368,7 @@ impl<'m> Compressor<'m> {
     #[inline(always)]
     fn compress_with<C: SenderContext + Held<SenderPlace>>(
         &mut self,
-        now: Instant,
-        linked: Option<Linked<'_, 'm>>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         cid: Cid,
         out: &mut [u8],
         compress: impl FnOnce(
@@ -387,25 +376,23 @@ impl<'m> Compressor<'m> {
             &mut Shared<'m, C::Room>,
             &mut Departure<'_, 'm>,
         ) -> Result<Compressed, Refused>,
-    ) -> Attempt {
+    ) -> Result<Compressed, Refused> {
         self.flows.touch(cid);
         if self.flows.rests(cid) {
-            return Attempt::Rests;
+            return Err(Refused::Rests);
         }
-        let Some(context) = self.flows.context_mut::<C>(cid) else { return Attempt::Refused };
-        let have = out.len();
-        let (group, config, clock) = (self.group, &self.config, self.far_clock);
-        let mut departure = Departure { now, cid, group, config, clock, linked, out };
-        match compress(context, C::Room::in_shared(&mut self.shared), &mut departure) {
-            Ok(compressed) => {
-                if context.is_charged() {
-                    self.charge(&compressed);
-                }
-                Attempt::Done(Ok(compressed))
-            }
-            Err(Refused::NoRoom) => Attempt::Done(Err(CompressError::OutputTooSmall { have })),
-            Err(Refused::ByThisPacket) => Attempt::Refused,
+        let context = self.flows.context_mut::<C>(cid).ok_or(Refused::ByThisPacket)?;
+        let (group, config, clock) = (self.group, &self.config, &self.far_clock);
+        let OutgoingPacket { now, is_irregular, .. } = *packet;
+        let linked = packet.linked.take();
+        let mut departure = Departure { now, cid, group, config, clock, is_irregular, linked, out };
+        let done = compress(context, C::Room::in_shared(&mut self.shared), &mut departure);
+        if let Ok(done) = &done
+            && context.is_charged()
+        {
+            self.charge(done);
         }
+        done
     }
 
     /// Begins a flow: admits it, gives it a context, and creates that.
@@ -464,7 +451,7 @@ impl<'m> Compressor<'m> {
         }
         let Self { config, flows, shared, random, .. } = self;
         let start = Start { now, cid, before: flows.context::<S>(cid), base, is_pattern, random };
-        let context = S::new(recognized, start, config, S::Room::in_shared(shared))?;
+        let context = S::new(recognized, start, config, S::Room::in_shared(shared));
         self.flows.set(cid, context);
         Some(cid)
     }
@@ -494,14 +481,10 @@ impl<'m> Compressor<'m> {
     }
 
     fn uncompressed_by(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
-        let attempt =
-            self.compress_with(now, None, cid, out, |context: &mut UncompressedSender, _, departure| {
-                context.compress(packet, departure)
-            });
-        match attempt {
-            Attempt::Done(done) => done,
-            Attempt::Rests | Attempt::Refused => Err(CompressError::NoContexts),
-        }
+        self.flows.touch(cid);
+        let context = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
+        let too_small = CompressError::OutputTooSmall { have: out.len() };
+        context.compress(now, packet, cid, &self.config, out).map_err(|_| too_small)
     }
 
     /// Charges a packet to the context that has compressed it, and suspends a context that is not worth its octets. A refresh is free,

@@ -15,7 +15,6 @@ use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::establish::Establishment;
 use crate::flow::health::{Health, Verdict};
-use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
@@ -52,10 +51,6 @@ pub(crate) struct UncompressedSender {
 
 impl SenderContext for UncompressedSender {
     type Room = NoRoom;
-
-    fn is_charged(&self) -> bool {
-        false
-    }
 
     fn form(&self) -> FeedbackForm {
         FeedbackForm::Rfc3095
@@ -100,10 +95,12 @@ impl UncompressedSender {
     /// 5.4.2).
     pub(crate) fn compress(
         &mut self,
+        now: Instant,
         packet: &[u8],
-        departure: &mut Departure<'_, '_>,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let (now, cid, config) = (departure.now, departure.cid, departure.config);
         let policy = config.policy(self.establishment.is_two_way());
         self.establishment.begin_static_packet(now, policy);
         let frame = CidFrame::new(cid, config.channel.cids());
@@ -114,7 +111,7 @@ impl UncompressedSender {
             _ => frame.len(),
         };
         let len = header_out + packet.len();
-        let out = departure.out.get_mut(..len).ok_or(Refused::NoRoom)?;
+        let out = out.get_mut(..len).ok_or(Refused::NoRoom)?;
         if format == Format::Ir {
             let _ = ir(&mut Writer::new(out, frame.len()));
         }

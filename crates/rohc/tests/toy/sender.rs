@@ -101,9 +101,9 @@ impl Sender for ToySender {
         start: Start<'_, Self>,
         config: &CompressorConfig,
         _: &mut Shared<'_, NoRoom>,
-    ) -> Option<Self> {
+    ) -> Self {
         let establishment = Establishment::new(start.now, config.repetitions);
-        Some(Self { flow: packet.flow, msn: 0, establishment, is_base: false, base: start.base })
+        Self { flow: packet.flow, msn: 0, establishment, is_base: false, base: start.base }
     }
 
     fn compress(

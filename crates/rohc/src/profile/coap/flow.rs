@@ -30,7 +30,7 @@ impl Sender for CoapSenderContext {
         config.channel.profiles().has(ProfileId::Coap)
     }
 
-    #[inline]
+    #[inline(always)]
     fn compress_unparsed<'m>(
         &mut self,
         packet: &[u8],
@@ -40,18 +40,21 @@ impl Sender for CoapSenderContext {
         self.compress_message(packet, memory, departure)
     }
 
-    #[inline]
+    #[inline(always)]
     fn recognize<'p>(
         packet: &OutgoingPacket<'p, 'p, '_>,
         flows: &mut Flows<'_, '_, Self>,
-    ) -> Option<CoapMessage<'p>> {
-        let mut path = CoapPath::default();
-        let read = path.read(packet.chain)?;
-        let message = CoapMessage::of(packet.chain, &path, read, &flows.config.coap.ports);
-        if message.is_none() && flows.memory.guessed > 0 {
-            abandon(&path, flows);
+        recognized: &mut Option<CoapMessage<'p>>,
+    ) {
+        let message = recognized.insert(CoapMessage::new(packet.chain.packet()));
+        let has_path = message.read_path(packet.chain).is_some();
+        if has_path && message.read(packet.chain, &flows.config.coap.ports).is_some() {
+            return;
         }
-        message
+        if has_path && flows.memory.guessed > 0 {
+            abandon(&message.path, flows);
+        }
+        *recognized = None;
     }
 
     #[inline]
@@ -69,14 +72,14 @@ impl Sender for CoapSenderContext {
         start: Start<'_, Self>,
         config: &CompressorConfig,
         memory: &mut CoapMemory<'_>,
-    ) -> Option<Self> {
+    ) -> Self {
         let mut context = Self::new(message, start.now, config);
         memory.guessed = memory.guessed.saturating_add(u32::from(message.by_parse));
         context.begin_with_base(message, config, memory);
-        Some(context)
+        context
     }
 
-    #[inline]
+    #[inline(always)]
     fn compress<'m>(
         &mut self,
         message: &CoapMessage<'_>,

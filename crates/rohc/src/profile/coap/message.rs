@@ -33,79 +33,71 @@ pub(crate) struct CoapMessage<'p> {
     pub(crate) by_parse: bool,
 }
 
-/// Fields of IP and UDP that change with every packet. The IP-ID is 0 in IPv6.
-#[derive(Clone, Copy)]
-pub(crate) struct DatagramFields {
-    ip_id: u16,
-    checksum: u16,
-}
+impl<'p> CoapMessage<'p> {
+    /// A packet that is not read yet.
+    #[inline(always)]
+    pub(crate) fn new(packet: &'p [u8]) -> Self {
+        Self {
+            packet,
+            path: CoapPath::default(),
+            ip_id: 0,
+            checksum: 0,
+            coap_at: 0,
+            message_type: Type::Confirmable,
+            code: Code::EMPTY,
+            message_id: 0,
+            token: CoapToken::EMPTY,
+            rest: &[],
+            by_parse: false,
+        }
+    }
 
-impl CoapPath {
-    /// Reads the fields of a packet of one IP header and UDP, and returns those that are no part of a path. `None` if it is
-    /// another packet, or cannot be rebuilt.
-    #[inline]
-    pub(crate) fn read(&mut self, chain: &HeaderChain<'_>) -> Option<DatagramFields> {
+    /// Reads the fields of one IP header and UDP. `None` if it is another packet, or cannot be rebuilt.
+    #[inline(always)]
+    pub(crate) fn read_path(&mut self, chain: &HeaderChain<'_>) -> Option<()> {
         let ([ip], Some(udp)) = (chain.ips(), chain.udp()) else { return None };
         let is_right = usize::from(udp.length) == chain.packet().len() - ip.end();
         if ip.oddity.is_some() || ip.extension_count > 0 || !is_right {
             return None;
         }
-        (self.source_port, self.destination_port) = (udp.source_port, udp.destination_port);
-        let ip_id = match ip.header() {
+        let path = &mut self.path;
+        (path.source_port, path.destination_port) = (udp.source_port, udp.destination_port);
+        self.checksum = udp.checksum;
+        match ip.header() {
             IpHeader::V4(header) => {
-                (self.tos, self.ttl, self.df) = (header.tos, header.ttl, header.df);
-                self.source[..4].copy_from_slice(&header.source);
-                self.destination[..4].copy_from_slice(&header.destination);
-                header.identification
+                (path.tos, path.ttl, path.df) = (header.tos, header.ttl, header.df);
+                path.source[..4].copy_from_slice(&header.source);
+                path.destination[..4].copy_from_slice(&header.destination);
+                self.ip_id = header.identification;
             }
             IpHeader::V6(header) => {
-                self.v6 = true;
-                (self.tos, self.ttl) = (header.traffic_class, header.hop_limit);
-                self.flow_label = header.flow_label;
-                (self.source, self.destination) = (header.source, header.destination);
-                0
+                path.v6 = true;
+                (path.tos, path.ttl) = (header.traffic_class, header.hop_limit);
+                path.flow_label = header.flow_label;
+                (path.source, path.destination) = (header.source, header.destination);
             }
-        };
-        Some(DatagramFields { ip_id, checksum: udp.checksum })
+        }
+        Some(())
     }
-}
 
-impl<'p> CoapMessage<'p> {
-    /// Returns the message in a packet of that path, if it has one.
+    /// Reads the message behind the path; `None` if there is none.
     #[inline(always)]
-    pub(crate) fn of(
-        chain: &HeaderChain<'p>,
-        path: &CoapPath,
-        read: DatagramFields,
-        ports: &Ports,
-    ) -> Option<Self> {
-        let packet = chain.packet();
-        let coap_at = chain.ip_end() + Udp::LEN;
-        let coap = packet.get(coap_at..)?;
+    pub(crate) fn read(&mut self, chain: &HeaderChain<'p>, ports: &Ports) -> Option<()> {
+        self.coap_at = chain.ip_end() + Udp::LEN;
+        let coap = self.packet.get(self.coap_at..)?;
         let &[first, code, high, low, ref behind @ ..] = coap else { return None };
         let tkl = first & 0x0F;
         if first >> 6 != 1 || tkl > 8 {
             return None;
         }
-        let (token, rest) = CoapToken::at_start_of(behind, tkl)?;
-        let message_type = Word::from_u32(u32::from(first >> 4));
-        let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
-        if by_parse && !is_strictly_coap(message_type, Code(code), rest, coap.len() - Coap::LEN) {
-            return None;
-        }
-        Some(Self {
-            packet,
-            path: *path,
-            ip_id: read.ip_id,
-            checksum: read.checksum,
-            coap_at,
-            message_type,
-            code: Code(code),
-            message_id: u16::from_be_bytes([high, low]),
-            token,
-            rest,
-            by_parse,
-        })
+        (self.token, self.rest) = CoapToken::at_start_of(behind, tkl)?;
+        self.message_type = Word::from_u32(u32::from(first >> 4));
+        self.code = Code(code);
+        self.message_id = u16::from_be_bytes([high, low]);
+        self.by_parse = !ports.has(self.path.source_port) && !ports.has(self.path.destination_port);
+        let is_coap = !self.by_parse
+            || is_strictly_coap(self.message_type, self.code, self.rest, coap.len() - Coap::LEN);
+        is_coap.then_some(())
     }
 
     /// Returns the payload if a template has the shape of this message except for its type and token. Sets the values of

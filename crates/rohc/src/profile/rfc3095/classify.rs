@@ -40,8 +40,7 @@ pub(crate) struct ClassifiedPacket<'p> {
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
     pub(super) now: Instant,
-    /// It may be regular (`next.rs`); its profile may become one with RTP.
-    pub(super) may_be_regular: bool,
+    /// Its profile may become one with RTP.
     pub(super) may_become_rtp: bool,
     /// Limits of a timer for timestamps, if one may be used.
     pub(crate) timer: Option<TimerLimits>,
@@ -66,7 +65,6 @@ impl<'p> ClassifiedPacket<'p> {
             rtp: None,
             esp: Esp::default(),
             now,
-            may_be_regular: true,
             may_become_rtp: false,
             timer,
             header_len: ip_end,

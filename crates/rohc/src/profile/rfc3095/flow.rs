@@ -18,7 +18,7 @@ use crate::decompressor::{
 use crate::feedback::{AckType, Feedback};
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
-use crate::flow::sender::{Departure, Expected, Flows, Obstacle, Sender, Start};
+use crate::flow::sender::{Departure, Flows, Obstacle, Sender, Start};
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -37,31 +37,33 @@ impl Sender for Rfc3095SenderContext {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn compress_next(
         &mut self,
         chain: &HeaderChain<'_>,
         _: &mut Pool<'_>,
         departure: &mut Departure<'_, '_>,
-    ) -> Expected {
+    ) -> Option<Compressed> {
         self.compress_expected(chain, departure)
     }
 
-    #[inline]
+    #[inline(always)]
     fn recognize<'p>(
         packet: &OutgoingPacket<'p, 'p, '_>,
         flows: &mut Flows<'_, '_, Self>,
-    ) -> Option<ClassifiedPacket<'p>> {
+        recognized: &mut Option<ClassifiedPacket<'p>>,
+    ) {
         let timer = flows.clock.limits(flows.config);
-        let mut plan = ClassifiedPacket::new(packet.now, packet.chain, timer);
-        plan.may_be_regular = !packet.is_irregular;
+        let plan = recognized.insert(ClassifiedPacket::new(packet.now, packet.chain, timer));
         plan.may_become_rtp = flows.config.rtp.guesses();
-        plan.choose(packet.chain, flows.config).then_some(plan)
+        if !plan.choose(packet.chain, flows.config) {
+            *recognized = None;
+        }
     }
 
     /// Returns the context of a packet's flow. A datagram uses a profile with RTP while the packets of its flow look like
     /// RTP; a flow whose sequence numbers jump is detected anew.
-    #[inline]
+    #[inline(always)]
     fn find(plan: &mut ClassifiedPacket<'_>, flows: &mut Flows<'_, '_, Self>) -> Result<Cid, u32> {
         let datagram = (plan.profile, plan.header_len);
         let may_be_rtp = plan.may_become_rtp
@@ -114,13 +116,13 @@ impl Sender for Rfc3095SenderContext {
         start: Start<'_, Self>,
         config: &CompressorConfig,
         _: &mut Pool<'_>,
-    ) -> Option<Self> {
+    ) -> Self {
         let mut context = Self::new(plan, start.random.next() as u16);
         context.start(start.before, start.random.0 as u8, config);
-        Some(context)
+        context
     }
 
-    #[inline]
+    #[inline(always)]
     fn compress(
         &mut self,
         plan: &ClassifiedPacket<'_>,
@@ -129,7 +131,7 @@ impl Sender for Rfc3095SenderContext {
         departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         self.caution.join(departure.group);
-        let regular = plan.may_be_regular.then(|| self.compress_as_regular(plan, departure));
+        let regular = (!departure.is_irregular).then(|| self.compress_as_regular(plan, departure));
         match regular.flatten() {
             Some(done) => Ok(done),
             None => self.compress(plan, pool, departure),

@@ -26,7 +26,7 @@ use crate::decompressor::Verified;
 use crate::field::ip_id::{Behavior, Watcher};
 use crate::field::timer::TimerLimits;
 use crate::flow::arrival::Moment;
-use crate::flow::sender::{Departure, Expected};
+use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
@@ -55,12 +55,12 @@ struct RegularHeaders<'a> {
 impl Rfc3095SenderContext {
     /// Compresses a regular packet of the flow of the previous packet, without a search for profile and context. Most packets are
     /// regular. Others change nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn compress_expected(
         &mut self,
         chain: &HeaderChain<'_>,
         departure: &mut Departure<'_, '_>,
-    ) -> Expected {
+    ) -> Option<Compressed> {
         let (timer, profiles) = (departure.timer(), departure.config.channel.profiles());
         let mut rtp = None;
         if self.established
@@ -68,9 +68,11 @@ impl Rfc3095SenderContext {
             && let Some(len) = self.headers_of(chain, profiles, &mut rtp)
         {
             let headers = RegularHeaders { chain, rtp: rtp.as_ref(), len, timer: timer.as_ref() };
-            return self.compress_regular(headers, departure).map_or(Expected::Irregular, Expected::Sent);
+            let done = self.compress_regular(headers, departure);
+            departure.is_irregular = done.is_none();
+            return done;
         }
-        Expected::Unknown
+        None
     }
 
     /// Reads the RTP header of a packet of this flow, if it has one, and returns the octets of all headers; `None` if the packet may
@@ -135,7 +137,8 @@ impl Rfc3095SenderContext {
         RegularHeaders { chain, rtp, len, timer }: RegularHeaders<'_>,
         departure: &mut Departure<'_, '_>,
     ) -> Option<Compressed> {
-        let Departure { now, cid, config, ref mut out, .. } = *departure;
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
+        let out = &mut *departure.out;
         let (packet, ips) = (chain.packet(), chain.ips());
         let waited = self.caution.waited(now);
         let may_be = self.established && ips.len() <= BASE_IPS;

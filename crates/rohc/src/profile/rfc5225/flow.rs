@@ -19,7 +19,7 @@ use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
-use crate::flow::sender::{Departure, Expected, Flows, Obstacle, Sender, Start};
+use crate::flow::sender::{Departure, Flows, Obstacle, Sender, Start};
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
@@ -46,18 +46,6 @@ impl ClassifiedPacket {
         Some(Self { profile, headers })
     }
 
-    /// The packet in the highest profile of a channel that restores it, apart from those tried, and the number of these then.
-    fn next(
-        tried: usize,
-        ips: Option<&(Headers, u8)>,
-        packet: &[u8],
-        profiles: ProfileSet,
-    ) -> Option<(usize, Self)> {
-        let left = (tried + 1..).zip(V2Room::PROFILES.into_iter().skip(tried));
-        left.filter(|(_, profile)| profiles.has(*profile))
-            .find_map(|(tried, profile)| Some((tried, Self::of(profile, ips, packet)?)))
-    }
-
     /// SSRC and sequence number of an RTP header.
     fn proof(&self) -> Option<(u32, u16)> {
         let rtp = self.headers.upper(Kind::Rtp)?;
@@ -79,24 +67,30 @@ pub(crate) struct V2Packet<'p> {
     /// Number of profiles tried.
     tried: usize,
     classified: ClassifiedPacket,
-    /// The packet as RTP, if its flow has not proved to be that.
-    rtp: Option<ClassifiedPacket>,
+    /// Profile, SSRC and sequence number of the packet as RTP, if its flow has not proved to be that.
+    rtp: Option<(ProfileId, Option<(u32, u16)>)>,
 }
 
 impl<'p> V2Packet<'p> {
-    fn new(octets: &'p [u8], profiles: ProfileSet) -> Option<Self> {
-        let ips = Headers::parse_ips(octets, MAX_IP);
-        let (tried, classified) = ClassifiedPacket::next(0, ips.as_ref(), octets, profiles)?;
-        Some(Self { octets, ips, tried, classified, rtp: None })
+    /// A packet for which [`advance`](Self::advance) finds the first profile.
+    #[inline(always)]
+    fn new(octets: &'p [u8]) -> Self {
+        let classified = ClassifiedPacket { profile: ProfileId::IpV2, headers: Headers::EMPTY };
+        Self { octets, ips: Headers::parse_ips(octets, MAX_IP), tried: 0, classified, rtp: None }
     }
 
     /// Puts the packet into the next profile that restores it. False if there is none.
     fn advance(&mut self, profiles: ProfileSet) -> bool {
-        let next = ClassifiedPacket::next(self.tried, self.ips.as_ref(), self.octets, profiles);
-        if let Some((tried, classified)) = next {
-            (self.tried, self.classified) = (tried, classified);
+        while let Some(profile) = V2Room::PROFILES.get(self.tried) {
+            self.tried += 1;
+            if profiles.has(*profile)
+                && let Some(classified) = ClassifiedPacket::of(*profile, self.ips.as_ref(), self.octets)
+            {
+                self.classified = classified;
+                return true;
+            }
         }
-        next.is_some()
+        false
     }
 
     /// Puts a packet that may be RTP into a profile without RTP unless its flow is RTP; or the other way round, if its flow has just proved
@@ -105,7 +99,7 @@ impl<'p> V2Packet<'p> {
         while matches!(self.classified.profile, ProfileId::RtpV2 | ProfileId::RtpUdpLiteV2)
             && !self.is_rtp(flows)
         {
-            self.rtp = Some(self.classified);
+            self.rtp = Some((self.classified.profile, self.classified.proof()));
             if !self.advance(flows.config.channel.profiles()) {
                 return false;
             }
@@ -131,11 +125,14 @@ impl<'p> V2Packet<'p> {
             ProfileId::UdpLiteV2 => ProfileId::RtpUdpLiteV2,
             _ => return,
         };
-        if let Some(rtp) = self.rtp.filter(|rtp| rtp.profile == wants && flows.config.rtp.guesses())
+        if let Some((rtp, proof)) = self.rtp
+            && rtp == wants
+            && flows.config.rtp.guesses()
             && let Ok(cid) = flows.find(self)
             && let Some(context) = flows.table.context_mut::<V2SenderContext>(cid)
             && context.guess.goes_on()
-            && context.guess.look(rtp.proof())
+            && context.guess.look(proof)
+            && let Some(rtp) = ClassifiedPacket::of(rtp, self.ips.as_ref(), self.octets)
         {
             self.classified = rtp;
         }
@@ -158,24 +155,27 @@ impl Sender for V2SenderContext {
         !rooms.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     fn compress_next(
         &mut self,
         chain: &HeaderChain<'_>,
         rooms: &mut Slots<'_, V2Room>,
         departure: &mut Departure<'_, '_>,
-    ) -> Expected {
-        let room = rooms.get_mut(departure.cid.index());
-        let done = room.and_then(|room| self.compress_predicted(chain.packet(), &mut room.0, departure));
-        done.map_or(Expected::Unknown, Expected::Sent)
+    ) -> Option<Compressed> {
+        let room = rooms.get_mut(departure.cid.index())?;
+        self.compress_predicted(chain.packet(), &mut room.0, departure)
     }
 
+    #[inline(always)]
     fn recognize<'p>(
         packet: &OutgoingPacket<'p, 'p, '_>,
         flows: &mut Flows<'_, '_, Self>,
-    ) -> Option<V2Packet<'p>> {
-        let mut packet = V2Packet::new(packet.chain.packet(), flows.config.channel.profiles())?;
-        packet.detect_rtp(flows).then_some(packet)
+        recognized: &mut Option<V2Packet<'p>>,
+    ) {
+        let packet = recognized.insert(V2Packet::new(packet.chain.packet()));
+        if !Self::fall(packet, Obstacle::NoBeginning, flows) {
+            *recognized = None;
+        }
     }
 
     fn fall(packet: &mut V2Packet<'_>, _: Obstacle, flows: &mut Flows<'_, '_, Self>) -> bool {
@@ -191,15 +191,13 @@ impl Sender for V2SenderContext {
 
     fn has_flow(chain: &HeaderChain<'_>, flows: &Flows<'_, '_, Self>) -> bool {
         let profiles = flows.config.channel.profiles();
-        let Some(mut packet) = V2Packet::new(chain.packet(), profiles) else { return false };
-        loop {
+        let mut packet = V2Packet::new(chain.packet());
+        while packet.advance(profiles) {
             if flows.find(&packet).is_ok() {
                 return true;
             }
-            if !packet.advance(profiles) {
-                return false;
-            }
         }
+        false
     }
 
     fn has_room(cid: Cid, rooms: &Slots<'_, V2Room>) -> bool {
@@ -211,15 +209,17 @@ impl Sender for V2SenderContext {
         start: Start<'_, Self>,
         config: &CompressorConfig,
         rooms: &mut Slots<'_, V2Room>,
-    ) -> Option<Self> {
+    ) -> Self {
         let ClassifiedPacket { profile, headers } = packet.classified;
         let msn = start.random.next() as u32 & 0xFFFF;
         let mut context = Self::new(profile, msn, start.now, config);
         context.guess.look(packet.classified.proof());
-        rooms.get_mut(start.cid.index())?.0 = State { msn, headers, ..State::new(profile) };
-        Some(context)
+        // `has_room` was true.
+        rooms[start.cid.index()].0 = State { msn, headers, ..State::new(profile) };
+        context
     }
 
+    #[inline(always)]
     fn compress(
         &mut self,
         packet: &V2Packet<'_>,

@@ -137,7 +137,8 @@ impl V2SenderContext {
         if compares_clock || !self.caution.is_in(departure.group) {
             return None;
         }
-        let Departure { now, cid, config, ref mut out, .. } = *departure;
+        let (now, cid, config) = (departure.now, departure.cid, departure.config);
+        let out = &mut *departure.out;
         let waited = self.caution.waited(now);
         let is_calm = self.pending.is_none() && self.is_steady && self.establishment.is_established();
         let may_need_sum = room.has_rtp() && self.caution.is_behind_any_pause(now);

@@ -37,7 +37,7 @@ impl Sender for TcpSenderContext {
         config.channel.profiles().has(ProfileId::Tcp)
     }
 
-    #[inline]
+    #[inline(always)]
     fn compress_unparsed(
         &mut self,
         packet: &[u8],
@@ -47,12 +47,13 @@ impl Sender for TcpSenderContext {
         self.compress_regular(packet, &mut rooms.get_mut(departure.cid.index())?.0, departure)
     }
 
-    #[inline]
+    #[inline(always)]
     fn recognize<'p>(
         packet: &OutgoingPacket<'p, 'p, '_>,
         _: &mut Flows<'_, '_, Self>,
-    ) -> Option<TcpSegment<'p>> {
-        TcpSegment::of(packet.chain)
+        recognized: &mut Option<TcpSegment<'p>>,
+    ) {
+        *recognized = TcpSegment::of(packet.chain);
     }
 
     #[inline]
@@ -106,9 +107,9 @@ impl Sender for TcpSenderContext {
         start: Start<'_, Self>,
         config: &CompressorConfig,
         rooms: &mut Slots<'_, TcpRoom>,
-    ) -> Option<Self> {
-        let room = rooms.get_mut(start.cid.index())?;
-        Some(Self::new(room, start, config))
+    ) -> Self {
+        // `has_room` was true.
+        Self::new(&mut rooms[start.cid.index()], start, config)
     }
 
     /// Returns the base that the next packet of the flow may name. RFC 4164, section 3.5.2: "It is not recommended to use
