@@ -21,13 +21,14 @@ use thinair_wire::time::Instant;
 use crate::channel::{Channel, ProfileSet};
 use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced, Verified,
+    Decompressor, DecompressorConfig, DecompressorContext, IncomingPacket, Problem, ReceiverContext, Traced,
 };
 use crate::exchange::Exchanges;
 use crate::field::timer::FarClock;
+use crate::flow::receiver::{self, Outcome, Receiver};
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
-use crate::storage::{Places, Room, Rooms, Slots, rooms};
+use crate::storage::{Beside, Places, Room, Rooms, Slots, rooms};
 
 /// Context of a profile that can be stored in a place.
 pub(crate) trait Held<P>: Copy + Into<P> {
@@ -173,14 +174,16 @@ macro_rules! registry {
             ) -> Option<Format> {
                 match self {
                     Self::Free | Self::Rejected { .. } => None,
-                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),)+
+                    $($(#[$attribute])* Self::$name(context) => {
+                        Receiver::dissect(context, packet, config, <$receiver as Receiver>::Room::of(shared), on_field)
+                    })+
                 }
             }
 
             /// Creates a context of a profile.
             pub(crate) fn new(profile: ProfileId) -> Self {
                 match profile {
-                    $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as ReceiverContext>::new(profile)),)+
+                    $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as Receiver>::new(profile)),)+
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
                     _ => Self::Free,
                 }
@@ -188,17 +191,60 @@ macro_rules! registry {
 
             /// Decompresses an IR or IR-CR packet of a profile.
             pub(crate) fn initialize<'m>(
-                decompressor: &mut Decompressor<'m>,
+                contexts: &mut [DecompressorContext],
+                shared: &mut SharedMemory<'m>,
                 profile: ProfileId,
-                packet: IncomingPacket<'_, '_, 'm>,
+                packet: &mut IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
-            ) -> Result<Verified, Problem> {
+            ) -> Outcome {
                 match profile {
                     $($(#[$attribute])* $(ProfileId::$id)|+ => {
-                        <$receiver as ReceiverContext>::initialize(decompressor, profile, packet, out)
+                        receiver::initialize::<$receiver>(contexts, shared, profile, packet, out)
                     })+
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
                     _ => Err(Problem::UnsupportedProfile(profile.low_octet())),
+                }
+            }
+
+            /// Decompresses an IR-DYN packet of a profile with the context.
+            pub(crate) fn ir_dyn<'m>(
+                &mut self,
+                shared: &mut SharedMemory<'m>,
+                profile: ProfileId,
+                packet: &IncomingPacket<'_, '_, 'm>,
+                out: &mut [u8],
+            ) -> Outcome {
+                match self {
+                    Self::Free | Self::Rejected { .. } => Err(Problem::NoContext),
+                    $($(#[$attribute])* Self::$name(context) => {
+                        receiver::ir_dyn(context, shared, profile, packet, out)
+                    })+
+                }
+            }
+
+            /// Decompresses any other packet with the context.
+            #[inline]
+            pub(crate) fn decompress<'m>(
+                &mut self,
+                shared: &mut SharedMemory<'m>,
+                packet: &mut IncomingPacket<'_, '_, 'm>,
+                out: &mut [u8],
+            ) -> Outcome {
+                match self {
+                    Self::Free | Self::Rejected { .. } => Err(Problem::NoContext),
+                    $($(#[$attribute])* Self::$name(context) => {
+                        receiver::decompress(context, shared, packet, out)
+                    })+
+                }
+            }
+
+            /// Returns the memory of the context to the channel.
+            pub(crate) fn release(&mut self, shared: &mut SharedMemory<'_>) {
+                match self {
+                    Self::Free | Self::Rejected { .. } => {}
+                    $($(#[$attribute])* Self::$name(context) => {
+                        context.release(<$receiver as Receiver>::Room::of_mut(shared))
+                    })+
                 }
             }
         }
@@ -217,6 +263,15 @@ registry! {
     Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite;
     Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver, Uncompressed;
+}
+
+#[cfg(feature = "coap")]
+impl<'m> Decompressor<'m> {
+    /// Sets the provisioned bases of profile 0x0081, which must be those of the compressor.
+    pub fn with_bases(mut self, bases: Slots<'m, coap::Base>) -> Self {
+        self.shared.coap.bases = bases;
+        self
+    }
 }
 
 rooms! {

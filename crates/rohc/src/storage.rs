@@ -125,6 +125,18 @@ pub(crate) trait Room: Copy + 'static {
     fn share(rooms: Slots<'_, Self>) -> Self::Shared<'_>;
 }
 
+/// Memory beside the contexts of a profile: that of its [`Room`], or `()`.
+pub(crate) trait Beside {
+    /// Memory that the contexts of an end share.
+    type Memory<'m>;
+
+    /// That memory, in the one of all profiles.
+    fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m>;
+
+    /// That memory for changes.
+    fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m>;
+}
+
 /// Declares the rooms of profiles. A line has the name of what contexts share, of the number of rooms, and of
 /// the room.
 macro_rules! rooms {
@@ -208,6 +220,32 @@ macro_rules! rooms {
             pub(crate) clock: FarClock,
             $(#[cfg(feature = $feature)] pub(crate) $shared: <$room as Room>::Shared<'m>,)+
             none: PhantomData<&'m ()>,
+        }
+
+        $(#[cfg(feature = $feature)] impl Beside for $room {
+            type Memory<'m> = <$room as Room>::Shared<'m>;
+
+            fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m> {
+                &all.$shared
+            }
+
+            #[inline]
+            fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
+                &mut all.$shared
+            }
+        })+
+
+        impl Beside for () {
+            type Memory<'m> = PhantomData<&'m ()>;
+
+            fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m> {
+                &all.none
+            }
+
+            #[inline]
+            fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
+                &mut all.none
+            }
         }
 
         impl<'m> From<RoomMemory<'m>> for SharedMemory<'m> {

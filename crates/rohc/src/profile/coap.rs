@@ -206,7 +206,7 @@ impl Whole<'_> {
 #[derive(Debug)]
 pub(crate) struct CoapMemory<'m> {
     templates: Templates<'m>,
-    bases: Slots<'m, Base>,
+    pub(crate) bases: Slots<'m, Base>,
     /// Number of flows since the start that count as CoAP by a parse alone.
     guessed: u32,
 }

@@ -16,6 +16,9 @@ const ONCE: &[(&str, &str)] = &[
     (".rests(", "flow/sender.rs"),
     ("failures <<", "flow/health.rs"),
     (".on_static_damage()", "flow/health.rs"),
+    ("== Err(Failure::NoMemory)", "flow/receiver.rs"),
+    (".succeed(", "flow/receiver.rs"),
+    (".predicted(packet", "flow/receiver.rs"),
 ];
 
 #[test]
@@ -25,6 +28,21 @@ fn rules_of_flows_stand_once() {
         let files: Vec<_> = sources(&source()).into_iter().filter(has).collect();
         assert_eq!(files, [source().join(place)], "{expression}");
     }
+}
+
+/// The framework drives a profile at the decompressor: what a profile is given is a packet, its context and its own memory.
+#[test]
+fn receivers_do_not_hold_the_decompressor() {
+    let folder = source().join("profile");
+    let mut complaints = Vec::new();
+    for path in sources(&folder).into_iter().filter(|path| !path.to_str().unwrap().ends_with("_test.rs")) {
+        let code = code(&fs::read_to_string(&path).unwrap());
+        let names = ["Decompressor", "decompressor::SharedMemory", "DecompressorContext"];
+        for named in names.into_iter().filter(|named| has_word(&code, named)) {
+            complaints.push(format!("{} names {named}", path.strip_prefix(&folder).unwrap().display()));
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
 #[test]
@@ -94,6 +112,13 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 /// Returns a source without comments.
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap()).collect()
+}
+
+/// True if a text has a word, and not only longer ones that begin or end with it.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
 /// Returns the first names of paths that begin at the module of profiles.

@@ -7,8 +7,9 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
-use super::{HeaderFields, Whole, msn_interval};
-use crate::decompressor::{Failure, Verified};
+use super::{CoapMemory, HeaderFields, Whole, msn_interval};
+use crate::channel::Integrity;
+use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
 use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::health::Health;
@@ -38,6 +39,18 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) bases: &'a [super::Base],
     /// True if UDP checksums may be left out on this channel.
     pub(crate) may_elide: bool,
+}
+
+impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
+    /// The memory of a channel, with the messages of both directions at an endpoint.
+    pub(super) fn of(packet: &'a mut IncomingPacket<'_, '_, 'm>, memory: &'a mut CoapMemory<'m>) -> Self {
+        let (sent, received) = match &mut packet.linked {
+            Some(linked) => (Some(&*linked.sent), Some(&mut *linked.received)),
+            None => (None, None),
+        };
+        let may_elide = packet.config.channel.integrity_below() != Integrity::None;
+        Self { templates: &mut memory.templates, sent, received, bases: &memory.bases, may_elide }
+    }
 }
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
@@ -73,8 +86,12 @@ pub(super) struct PacketTail<'a, 'p> {
 }
 
 /// Search for the MSN of a packet.
-#[derive(Default)]
 struct Search {
+    /// The lowest MSN with the `k` bits of the packet.
+    first: u32,
+    k: u32,
+    /// No turn of these bits has passed since the last packet.
+    is_near: bool,
     /// The packet would refer to an unknown message.
     is_unknown: bool,
     /// Older messages with the same MSN that were tried.
@@ -95,16 +112,6 @@ impl CoapReceiverContext {
         }
     }
 
-    /// Returns its memory to the channel.
-    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
-        self.shared.forget_all(templates);
-    }
-
-    /// The last verified MSN.
-    pub(crate) fn msn(&self) -> u16 {
-        self.shared.msn as u16
-    }
-
     /// Number of lost packets since the last report, if a report is due.
     pub(crate) fn report(&mut self) -> Option<u8> {
         (self.seen >= REPORT).then(|| {
@@ -121,7 +128,7 @@ impl CoapReceiverContext {
     }
 
     /// Decompresses a packet of an established context.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
@@ -193,12 +200,12 @@ impl CoapReceiverContext {
         let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
-        let mut search = Search::default();
         let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
+        let mut search = Search { first, k, is_near, is_unknown: false, older: 0 };
         if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory.sent, out)? {
             return Ok(len);
         }
-        if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut search, packet, x, memory, out)? {
+        if let Some(len) = self.in_doubt(now, &mut search, packet, x, memory.sent, out)? {
             return Ok(len);
         }
         Err(if search.is_unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
@@ -206,29 +213,28 @@ impl CoapReceiverContext {
 
     /// [`find`](Self::find) if the packet is late, or more than a turn of MSNs may have passed.
     #[cold]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn in_doubt(
         &self,
         now: Moment,
-        (first, k, is_near): (u32, u32, bool),
         search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
+        let Search { first, k, is_near, .. } = *search;
         let (last, turn) = (self.shared.msn, 1 << k);
         // Most candidates of a packet that refers to a message would refer to none.
         let refers = !is_near && packet.template.refers;
         let mut messages = [0; OF_A_FLOW];
-        let messages = match memory.sent {
+        let messages = match sent {
             Some(sent) if refers => sent.msns(self.names[1], &mut messages),
             _ => &[],
         };
         let mut with = |msn: u32| {
             x.msn = msn;
             let is_none = refers && !messages.contains(&header::named(&self.shared, packet.template, x));
-            self.with(msn, search, packet, x, memory.sent.filter(|_| !is_none), out)
+            self.with(msn, search, packet, x, sent.filter(|_| !is_none), out)
         };
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {

@@ -1,19 +1,19 @@
 //! Contexts of the RFC 3095 family at the decompressor: the interface to the framework, and what failures show.
 
 use super::decompress::Rfc3095ReceiverContext;
+use super::table::{ExtensionBlock, Pool};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified,
+    DecompressorConfig, Failure, IncomingPacket, NackPolicy, ReceiverContext, Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback};
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::receiver::Receiver;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Held, ReceiverPlace};
 use crate::state::DecompressorState;
 
 /// Number of packets in a row that may have been right and were not delivered after which feedback requests a packet
@@ -21,105 +21,13 @@ use crate::state::DecompressorState;
 const HELD_BACK: u8 = 2;
 
 impl ReceiverContext for Rfc3095ReceiverContext {
-    fn new(profile: ProfileId) -> Self {
-        Self::new(profile)
-    }
-
     fn profile(&self) -> ProfileId {
         self.profile
     }
 
-    fn initialize<'m>(
-        decompressor: &mut Decompressor<'m>,
-        profile: ProfileId,
-        packet: IncomingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Result<Verified, Problem> {
-        let (at, header) = (packet.at, packet.header);
-        let deliver_empty = decompressor.config.interop.deliver_empty;
-        let Decompressor { shared, contexts, .. } = decompressor;
-        let slot = contexts.get_mut(header.cid.index()).ok_or(Problem::NoContext)?;
-        let before = Self::of_mut(&mut slot.place);
-        // Mode of a new context that replaces another one (RFC 4815, section 7.2.2).
-        let mode = before.as_ref().map(|before| before.mode.after()).unwrap_or_default();
-        if let Some(context) = before.filter(|context| context.profile == profile) {
-            return Ok(context.ir(at, header, deliver_empty, &mut shared.pool, out)?);
-        }
-        // A new context (RFC 5795, section 5.1.1), once the packet is verified.
-        let mut context = Self::new(profile);
-        let mut verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
-        if verified == Err(Failure::NoMemory) {
-            // Its CRC was right: the compressor has released the memory of the previous context.
-            context.release(&mut shared.pool);
-            slot.release(shared);
-            slot.place = ReceiverPlace::Free;
-            context = Self::new(profile);
-            verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
-        }
-        let verified = verified.inspect_err(|_| context.release(&mut shared.pool))?;
-        context.mode = mode;
-        decompressor.set(header.cid, context);
-        Ok(verified)
-    }
-
-    fn decompress_ir_dyn(
-        &mut self,
-        profile: ProfileId,
-        packet: IncomingPacket<'_, '_, '_>,
-        config: &DecompressorConfig,
-        shared: &mut decompressor::SharedMemory<'_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let (at, header, pool) = (packet.at, packet.header, &mut shared.pool);
-        if self.profile == profile {
-            return self.ir_dyn(at, header, config.interop.deliver_empty, pool, out);
-        }
-        // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
-        if profile != ProfileId::Ip {
-            return Err(Failure::Malformed);
-        }
-        let mut taken = self.taken_over(profile);
-        let verified = taken.ir_dyn(at, header, config.interop.deliver_empty, pool, out)?;
-        *self = taken;
-        Ok(verified)
-    }
-
-    fn decompress<'m>(
-        &mut self,
-        packet: IncomingPacket<'_, '_, 'm>,
-        config: &DecompressorConfig,
-        shared: &mut decompressor::SharedMemory<'m>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        if let Some(verified) = self.next_in_line(packet.at, packet.header, out) {
-            return Ok(verified);
-        }
-        let updates = config.interop.uo_1_id_updates;
-        let verified =
-            self.compressed(packet.at, packet.header, updates, packet.has_failed, &mut shared.pool, out);
-        if verified.is_err() {
-            self.arrivals.note_failure(packet.at);
-        }
-        verified
-    }
-
-    fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
-        self.release(&mut shared.pool);
-    }
-
-    fn dissect<'p>(
-        &self,
-        packet: &PacketHeader<'p>,
-        _: &DecompressorConfig,
-        shared: &decompressor::SharedMemory<'_>,
-        on_field: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format> {
-        self.dissect(packet, &shared.pool, on_field)
-    }
-
     fn context_state(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
         let (profile, state) = (self.profile, self.health.state.name());
-        ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn()) }
+        ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
     }
 
     fn is_two_way(&self) -> bool {
@@ -172,11 +80,86 @@ impl ReceiverContext for Rfc3095ReceiverContext {
         element.mode = Some(self.mode.named());
         if self.health.state != DecompressorState::Nc {
             element.sn_bits = self.feedback_sn_bits(format);
-            element.sn = self.sn() & ((1 << element.sn_bits) - 1);
+            element.sn = self.sn & ((1 << element.sn_bits) - 1);
         }
         if element.ack == AckType::Ack && matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
             element.clock = config.clock;
         }
         element
+    }
+}
+
+impl Receiver for Rfc3095ReceiverContext {
+    type Room = ExtensionBlock;
+
+    fn new(profile: ProfileId) -> Self {
+        Self::new(profile)
+    }
+
+    fn ir(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, '_>,
+        _: Option<&Self>,
+        pool: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        self.ir(packet, pool, out)
+    }
+
+    /// It continues the modes. RFC 4815, section 7.2.2.
+    fn succeed(&mut self, before: Option<&Self>) {
+        self.mode = before.map(|before| before.mode.after()).unwrap_or_default();
+    }
+
+    /// RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN. It starts in the initial mode (RFC 4815, section 7.2.2).
+    fn taken_over(&self, profile: ProfileId) -> Option<Self> {
+        let taken = || Self { own: Self::new(profile).own, profile, mode: self.mode.after(), ..*self };
+        (profile == ProfileId::Ip).then(taken)
+    }
+
+    fn ir_dyn(
+        &mut self,
+        packet: &IncomingPacket<'_, '_, '_>,
+        pool: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        self.ir_dyn(packet, pool, out)
+    }
+
+    #[inline(always)]
+    fn predicted(
+        &mut self,
+        packet: &IncomingPacket<'_, '_, '_>,
+        _: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Option<Verified> {
+        self.next_in_line(packet.at, packet.header, out)
+    }
+
+    fn compressed(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, '_>,
+        pool: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        self.compressed(packet, pool, out)
+    }
+
+    fn note_failure(&mut self, at: Moment) {
+        self.arrivals.note_failure(at);
+    }
+
+    fn release(&mut self, pool: &mut Pool<'_>) {
+        self.table.release(pool);
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        _: &DecompressorConfig,
+        pool: &Pool<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        self.dissect(packet, pool, on_field)
     }
 }

@@ -2,65 +2,24 @@
 
 use super::decompress::V2ReceiverContext;
 use super::formats::is_strong;
-use super::state::has_rtp;
+use super::state::{V2Room, has_rtp};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified,
+    DecompressorConfig, Failure, IncomingPacket, NackPolicy, ReceiverContext, Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::receiver::Receiver;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::Held;
+use crate::storage::Slots;
 
 impl ReceiverContext for V2ReceiverContext {
-    fn new(profile: ProfileId) -> Self {
-        Self::new(profile)
-    }
-
     fn profile(&self) -> ProfileId {
         self.profile
-    }
-
-    fn initialize<'m>(
-        decompressor: &mut Decompressor<'m>,
-        profile: ProfileId,
-        packet: IncomingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Result<Verified, Problem> {
-        let (header, cid) = (packet.header, packet.header.cid);
-        let Decompressor { shared, contexts, .. } = decompressor;
-        let room = shared.v2_rooms.get_mut(cid.index()).ok_or(Failure::NoMemory)?;
-        let held = contexts.get(cid.index()).and_then(|slot| Self::of(&slot.place));
-        let mut context = held.copied().filter(|held| held.profile == profile).unwrap_or(Self::new(profile));
-        let verified = context.ir(packet.at, header, &mut room.0, out)?;
-        decompressor.set(cid, context);
-        Ok(verified)
-    }
-
-    fn decompress<'m>(
-        &mut self,
-        packet: IncomingPacket<'_, '_, 'm>,
-        _: &DecompressorConfig,
-        shared: &mut decompressor::SharedMemory<'m>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let room = shared.v2_rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
-        self.compressed(packet.at, packet.header, &mut room.0, out)
-    }
-
-    fn dissect<'p>(
-        &self,
-        packet: &PacketHeader<'p>,
-        _: &DecompressorConfig,
-        shared: &decompressor::SharedMemory<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format> {
-        self.dissect(packet, &shared.v2_rooms.get(packet.cid.index())?.0, tell)
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
@@ -96,6 +55,60 @@ impl ReceiverContext for V2ReceiverContext {
         let late = self.late_to_acknowledge().filter(|_| element.ack == AckType::Ack);
         let msn = late.unwrap_or(self.msn);
         Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.health.state, msn as u16) }
+    }
+}
+
+impl Receiver for V2ReceiverContext {
+    type Room = V2Room;
+
+    fn new(profile: ProfileId) -> Self {
+        Self::new(profile)
+    }
+
+    fn ir(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, '_>,
+        _: Option<&Self>,
+        rooms: &mut Slots<'_, V2Room>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let room = rooms.get_mut(packet.header.cid.index()).ok_or(Failure::TooLarge)?;
+        self.ir(packet.at, packet.header, &mut room.0, out)
+    }
+
+    #[inline(always)]
+    fn predicted(
+        &mut self,
+        packet: &IncomingPacket<'_, '_, '_>,
+        rooms: &mut Slots<'_, V2Room>,
+        out: &mut [u8],
+    ) -> Option<Verified> {
+        let room = rooms.get_mut(packet.header.cid.index())?;
+        self.next_in_line(packet.at, packet.header, &mut room.0, out)
+    }
+
+    fn compressed(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, '_>,
+        rooms: &mut Slots<'_, V2Room>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let room = rooms.get_mut(packet.header.cid.index()).ok_or(Failure::TooLarge)?;
+        self.compressed(packet.at, packet.header, &mut room.0, out)
+    }
+
+    fn note_failure(&mut self, at: Moment) {
+        self.arrivals.note_failure(at);
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        _: &DecompressorConfig,
+        rooms: &Slots<'_, V2Room>,
+        on_field: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        self.dissect(packet, &rooms.get(packet.cid.index())?.0, on_field)
     }
 }
 

@@ -1,94 +1,32 @@
 //! Contexts of profile 0x0006 at the decompressor: the interface to the framework, and what failures show.
 
-use super::decompress::TcpReceiverContext;
+use super::decompress::{IR_CR, TcpReceiverContext};
+use super::initialize::read_head;
+use super::state::TcpRoom;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Threshold, Traced, Verified,
+    DecompressorConfig, Failure, IncomingPacket, NackPolicy, ReceiverContext, Threshold, Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::health::{Evidence, Health, Verdict};
+use crate::flow::receiver::Receiver;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::Held;
-use crate::state::DecompressorState;
+use crate::storage::Slots;
 
 /// Threshold of U-mode if the IP-ID counts, which is soon repeated.
 const COUNTS: Threshold = Threshold { k: 3, n: 3 };
 
 impl ReceiverContext for TcpReceiverContext {
-    fn new(_: ProfileId) -> Self {
-        Self::new()
-    }
-
     fn profile(&self) -> ProfileId {
         ProfileId::Tcp
     }
 
-    fn initialize<'m>(
-        decompressor: &mut Decompressor<'m>,
-        _: ProfileId,
-        packet: IncomingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Result<Verified, Problem> {
-        let (header, cid, space) = (packet.header, packet.header.cid, decompressor.config.channel.cids());
-        let Decompressor { shared, contexts, .. } = decompressor;
-        if cid.index() >= shared.rooms.len() {
-            return Err(Failure::NoMemory.into());
-        }
-        let held = |cid: Cid| contexts.get(cid.index()).and_then(|slot| Self::of(&slot.place));
-        let mut context = held(cid).copied().unwrap_or(Self::new());
-        let verified = if header.first == 0xFC {
-            let base = Self::base_of(header, space)?.unwrap_or(cid);
-            // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
-            held(base).filter(|base| base.health.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
-            let base = *shared.rooms.get(base.index()).ok_or(Problem::NoContext)?;
-            context.ir_cr(packet.at, header, space, &base, &mut shared.rooms[cid.index()], out)?
-        } else {
-            context.ir(packet.at, header, &mut shared.rooms[cid.index()], out)?
-        };
-        decompressor.set(cid, context);
-        Ok(verified)
-    }
-
-    fn decompress_ir_dyn(
-        &mut self,
-        profile: ProfileId,
-        packet: IncomingPacket<'_, '_, '_>,
-        _: &DecompressorConfig,
-        shared: &mut decompressor::SharedMemory<'_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let room = shared.rooms.get_mut(packet.header.cid.index()).filter(|_| profile == ProfileId::Tcp);
-        self.ir_dyn(packet.at, packet.header, room.ok_or(Failure::Malformed)?, out)
-    }
-
-    fn decompress<'m>(
-        &mut self,
-        packet: IncomingPacket<'_, '_, 'm>,
-        _: &DecompressorConfig,
-        shared: &mut decompressor::SharedMemory<'m>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let room = shared.rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
-        self.compressed(packet.at, packet.header, room, out)
-    }
-
-    fn dissect<'p>(
-        &self,
-        packet: &PacketHeader<'p>,
-        config: &DecompressorConfig,
-        shared: &decompressor::SharedMemory<'_>,
-        on_field: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format> {
-        self.dissect(packet, shared.rooms.get(packet.cid.index())?, config.channel.cids(), on_field)
-    }
-
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (state, sn) = (self.health.state.name(), Some(u32::from(self.msn())));
+        let (state, sn) = (self.health.state.name(), Some(u32::from(self.msn)));
         ContextState { cid, profile: ProfileId::Tcp, state, mode: config.mode, sn }
     }
 
@@ -121,6 +59,76 @@ impl ReceiverContext for TcpReceiverContext {
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        element.with_msn(FeedbackForm::Rfc6846, self.health.state, self.msn())
+        element.with_msn(FeedbackForm::Rfc6846, self.health.state, self.msn)
+    }
+}
+
+impl Receiver for TcpReceiverContext {
+    type Room = TcpRoom;
+
+    fn new(_: ProfileId) -> Self {
+        Self::new()
+    }
+
+    fn base_of(packet: &IncomingPacket<'_, '_, '_>) -> Option<Cid> {
+        let (_, head) = read_head(packet).ok()?;
+        Some(head.base.unwrap_or(packet.header.cid))
+    }
+
+    fn ir(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, '_>,
+        base: Option<&Self>,
+        rooms: &mut Slots<'_, TcpRoom>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let cid = packet.header.cid;
+        if cid.index() >= rooms.len() {
+            return Err(Failure::TooLarge);
+        }
+        if packet.header.first != IR_CR {
+            return self.ir(packet, rooms.get_mut(cid.index()).ok_or(Failure::TooLarge)?, out);
+        }
+        let (reader, head) = read_head(packet)?;
+        // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
+        base.ok_or(Failure::NoBase)?;
+        let base = *rooms.get(head.base.unwrap_or(cid).index()).ok_or(Failure::NoBase)?;
+        let room = rooms.get_mut(cid.index()).ok_or(Failure::TooLarge)?;
+        self.ir_cr(packet, reader, head.crc7, &base, room, out)
+    }
+
+    fn ir_dyn(
+        &mut self,
+        packet: &IncomingPacket<'_, '_, '_>,
+        rooms: &mut Slots<'_, TcpRoom>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        self.ir_dyn(packet, rooms.get_mut(packet.header.cid.index()).ok_or(Failure::TooLarge)?, out)
+    }
+
+    #[inline(always)]
+    fn compressed(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, '_>,
+        rooms: &mut Slots<'_, TcpRoom>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let room = rooms.get_mut(packet.header.cid.index()).ok_or(Failure::TooLarge)?;
+        self.compressed(packet.at, packet.header, room, out)
+    }
+
+    fn note_failure(&mut self, at: Moment) {
+        self.calm = 0;
+        self.arrivals.note_failure(at);
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        config: &DecompressorConfig,
+        rooms: &Slots<'_, TcpRoom>,
+        on_field: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        self.dissect(packet, rooms.get(packet.cid.index())?, config.channel.cids(), on_field)
     }
 }
