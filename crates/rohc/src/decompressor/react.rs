@@ -52,7 +52,7 @@ impl Decompressor<'_> {
             Some(context) => context.complete(element, outcome.ok(), config),
             None => element,
         };
-        if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
+        if outcome.is_err_and(Problem::lacks_memory) {
             // RFC 3843, section 3.7, for the profile that has it; REJECT for others.
             element.context_memory = slot.place.profile() == Some(ProfileId::Ip);
             element.reject = !element.context_memory;
@@ -95,7 +95,7 @@ impl DecompressorContext {
         if is_static_wrong {
             self.behind_ir_dyn = 0;
         }
-        if let Some(Failure::NoMemory) = problem.failure() {
+        if problem.lacks_memory() {
             return Some(AckType::StaticNack);
         }
         let policy = NackPolicy { config, is_two_way, failures_since_nack: self.failures_since_nack };
@@ -130,6 +130,11 @@ impl DecompressorContext {
 }
 
 impl Problem {
+    /// True if there is no memory for the packet.
+    fn lacks_memory(&self) -> bool {
+        matches!(self, Self::Failure(Failure::TooLarge | Failure::NoMemory))
+    }
+
     /// The failure that a profile has reported, if there is one.
     fn failure(&self) -> Option<&Failure> {
         match self {

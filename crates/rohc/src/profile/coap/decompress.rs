@@ -7,8 +7,9 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
-use super::{HeaderFields, Whole, msn_interval};
-use crate::decompressor::{Failure, Verified};
+use super::{CoapMemory, HeaderFields, Whole, msn_interval};
+use crate::channel::Integrity;
+use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
 use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::health::Health;
@@ -38,6 +39,18 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) bases: &'a [super::Base],
     /// True if UDP checksums may be left out on this channel.
     pub(crate) may_elide: bool,
+}
+
+impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
+    /// The memory of a channel, with the messages of both directions at an endpoint.
+    pub(super) fn of(packet: &'a mut IncomingPacket<'_, '_, 'm>, memory: &'a mut CoapMemory<'m>) -> Self {
+        let (sent, received) = match &mut packet.linked {
+            Some(linked) => (Some(&*linked.sent), Some(&mut *linked.received)),
+            None => (None, None),
+        };
+        let may_elide = packet.config.channel.integrity_below() != Integrity::None;
+        Self { templates: &mut memory.templates, sent, received, bases: &memory.bases, may_elide }
+    }
 }
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
@@ -98,16 +111,6 @@ impl CoapReceiverContext {
         }
     }
 
-    /// Returns its memory to the channel.
-    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
-        self.shared.forget_all(templates);
-    }
-
-    /// The last verified MSN.
-    pub(crate) fn msn(&self) -> u16 {
-        self.shared.msn as u16
-    }
-
     /// Number of lost packets since the last report, if a report is due.
     pub(crate) fn report(&mut self) -> Option<u8> {
         (self.seen >= REPORT).then(|| {
@@ -124,7 +127,7 @@ impl CoapReceiverContext {
     }
 
     /// Decompresses a packet of an established context.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn compressed(
         &mut self,
         now: Moment,

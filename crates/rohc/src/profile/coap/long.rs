@@ -96,8 +96,6 @@ impl CoapReceiverContext {
         };
         self.shared = next;
         if !is_defined {
-            self.release(memory.templates);
-            self.health.state = DecompressorState::Nc;
             return Err(Failure::NoMemory);
         }
         self.names = names;

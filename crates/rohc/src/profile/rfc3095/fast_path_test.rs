@@ -17,7 +17,7 @@ use super::{compress, decompress};
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
-use crate::decompressor::Threshold;
+use crate::decompressor::{DecompressorConfig, IncomingPacket, Threshold};
 use crate::field::timer::FarClock;
 use crate::flow::arrival::Moment;
 use crate::flow::health::Evidence;
@@ -162,6 +162,8 @@ fn both_paths_of_both_ends_agree() {
         let rtp =
             if matches!(profile, Rtp | RtpUdpLite) { rtp } else { RtpDetection::of_ports(&[]).unwrap() };
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+        let mut far_config = DecompressorConfig::new(channel);
+        far_config.interop.deliver_empty = true;
         let mut flow = FastPathFlow::new(profile, random);
         let mut blocks: [[ExtensionBlock; 2]; 4] = [[ExtensionBlock::EMPTY; 2]; 4];
         let [mut a, mut b, mut c, mut d] = blocks.each_mut().map(|blocks| Pool::new(Slots::Lent(blocks)));
@@ -203,26 +205,25 @@ fn both_paths_of_both_ends_agree() {
                 octets[random.below(done.header_out as u64) as usize] ^= 1 << random.below(8);
             }
             let Some(header) = PacketHeader::read(&octets[..done.len], CidSpace::Small) else { continue };
-            let at = Moment::from(now);
+            let (at, header) = (Moment::from(now), &header);
+            let incoming =
+                IncomingPacket { at, header, config: &far_config, has_failed: false, linked: None };
             let (mut back, mut other_back) = ([0; 128], [0; 128]);
             let [fast, slow] = &mut far;
             let [got, other] = match done.format {
-                Format::Ir => [
-                    fast.ir(at, &header, true, &mut c, &mut back),
-                    slow.ir(at, &header, true, &mut d, &mut other_back),
-                ],
+                Format::Ir => {
+                    [fast.ir(&incoming, &mut c, &mut back), slow.ir(&incoming, &mut d, &mut other_back)]
+                }
                 Format::IrDyn => [
-                    fast.ir_dyn(at, &header, true, &mut c, &mut back),
-                    slow.ir_dyn(at, &header, true, &mut d, &mut other_back),
+                    fast.ir_dyn(&incoming, &mut c, &mut back),
+                    slow.ir_dyn(&incoming, &mut d, &mut other_back),
                 ],
                 _ => {
-                    let early = fast.next_in_line(at, &header, &mut back);
+                    let early = fast.next_in_line(at, header, &mut back);
                     in_line += usize::from(early.is_some());
                     [
-                        early
-                            .ok_or(())
-                            .or_else(|()| fast.compressed(at, &header, false, false, &mut c, &mut back)),
-                        slow.compressed(at, &header, false, false, &mut d, &mut other_back),
+                        early.ok_or(()).or_else(|()| fast.compressed(&incoming, &mut c, &mut back)),
+                        slow.compressed(&incoming, &mut d, &mut other_back),
                     ]
                 }
             };
