@@ -2,7 +2,7 @@
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::{Base, CoapMemory, CoapMessage, CoapPath, decompress};
-use crate::channel::Integrity;
+use crate::channel::{Integrity, ProfileSet};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
@@ -26,8 +26,8 @@ impl Sender for CoapSenderContext {
     const PREDICTS: bool = true;
 
     #[inline]
-    fn is_in_use(config: &CompressorConfig, _: &CoapMemory<'_>) -> bool {
-        config.channel.profiles().has(ProfileId::Coap)
+    fn is_in_use(profiles: ProfileSet, _: &CoapMemory<'_>) -> bool {
+        profiles.has(ProfileId::Coap)
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@ use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::decompress;
 use super::table::Pool;
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, Refused};
 use crate::contexts::ContextState;
@@ -33,7 +34,7 @@ impl Sender for Rfc3095SenderContext {
     type Packet<'p> = ClassifiedPacket<'p>;
 
     #[inline]
-    fn is_in_use(_: &CompressorConfig, _: &Pool<'_>) -> bool {
+    fn is_in_use(_: ProfileSet, _: &Pool<'_>) -> bool {
         true
     }
 
