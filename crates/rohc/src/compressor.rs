@@ -159,7 +159,7 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
         mut linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
-        if Place::predicts(&self.config, &mut self.shared)
+        if Place::predicts(self.config.channel.profiles(), &mut self.shared)
             && let Some(done) =
                 self.compress_unparsed(now, packet, linked.as_mut().map(Linked::reborrow), out)
         {

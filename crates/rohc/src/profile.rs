@@ -19,10 +19,8 @@ use core::marker::PhantomData;
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use crate::channel::Channel;
-use crate::compressor::{
-    AnySenderContext, CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket,
-};
+use crate::channel::{Channel, ProfileSet};
+use crate::compressor::{AnySenderContext, CompressError, Compressed, Compressor, OutgoingPacket};
 use crate::decompressor::{
     Decompressor, DecompressorConfig, DecompressorContext, IncomingPacket, Problem, ReceiverContext, Traced,
 };
@@ -115,8 +113,9 @@ macro_rules! registry {
                 packet: &mut OutgoingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Option<Result<Compressed, CompressError>> {
+                let profiles = compressor.config.channel.profiles();
                 $($(#[$attribute])* {
-                    let done = compressor.compress_by::<$sender>(packet, out);
+                    let done = compressor.compress_by::<$sender>(profiles, packet, out);
                     if done.is_some() {
                         return done;
                     }
@@ -126,8 +125,8 @@ macro_rules! registry {
 
             /// True if a profile of the channel predicts packets.
             #[inline]
-            pub(crate) fn predicts(config: &CompressorConfig, shared: &mut SharedMemory<'_>) -> bool {
-                $($(#[$attribute])* if !thinair_wire::IS_SMALL && is_predicting::<$sender>(config, shared) {
+            pub(crate) fn predicts(profiles: ProfileSet, shared: &mut SharedMemory<'_>) -> bool {
+                $($(#[$attribute])* if !thinair_wire::IS_SMALL && is_predicting::<$sender>(profiles, shared) {
                     return true;
                 })+
                 false
@@ -142,7 +141,8 @@ macro_rules! registry {
                 mut linked: Option<Linked<'_, 'm>>,
                 out: &mut [u8],
             ) -> Option<Compressed> {
-                $($(#[$attribute])* if is_predicting::<$sender>(&compressor.config, &mut compressor.shared) {
+                let profiles = compressor.config.channel.profiles();
+                $($(#[$attribute])* if is_predicting::<$sender>(profiles, &mut compressor.shared) {
                     let linked = linked.as_mut().map(Linked::reborrow);
                     let done = compressor.compress_predicted::<$sender>(now, packet, linked, out);
                     if done.is_some() {
@@ -268,8 +268,8 @@ macro_rules! registry {
 
 /// True if packets are worth a comparison with the one that a context of the profile predicts.
 #[inline]
-fn is_predicting<S: Sender>(config: &CompressorConfig, shared: &mut SharedMemory<'_>) -> bool {
-    S::PREDICTS && S::is_in_use(config, S::Room::of_mut(shared))
+fn is_predicting<S: Sender>(profiles: ProfileSet, shared: &mut SharedMemory<'_>) -> bool {
+    S::PREDICTS && S::is_in_use(profiles, S::Room::of_mut(shared))
 }
 
 registry! {

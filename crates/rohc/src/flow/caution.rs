@@ -82,7 +82,7 @@ impl Caution {
     }
 
     /// True if the next packet, sent `waited` after the last one, needs no additional bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_quiet(&self, waited: u64) -> bool {
         self.left == 0 && self.until != 1 && !self.is_behind_pause(waited)
     }

@@ -4,6 +4,7 @@
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, HostPairs, OutgoingPacket, Refused,
@@ -24,8 +25,8 @@ pub(crate) trait Sender: SenderContext + Held<SenderPlace> {
     /// True if [`compress_unparsed`](Self::compress_unparsed) is worth a call.
     const PREDICTS: bool = false;
 
-    /// True if the channel may use the profile.
-    fn is_in_use(config: &CompressorConfig, memory: &Shared<'_, Self::Room>) -> bool;
+    /// True if a channel with these profiles may use it.
+    fn is_in_use(profiles: ProfileSet, memory: &Shared<'_, Self::Room>) -> bool;
 
     /// Compresses a packet that is the expected one of the context used last, before it is parsed. `None`, without a change, for others.
     #[inline]
@@ -251,10 +252,11 @@ impl<'m> Compressor<'m> {
     #[inline]
     pub(crate) fn compress_by<S: Sender>(
         &mut self,
+        profiles: ProfileSet,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Outcome> {
-        if !S::is_in_use(&self.config, S::Room::of_mut(&mut self.shared)) {
+        if !S::is_in_use(profiles, S::Room::of_mut(&mut self.shared)) {
             return None;
         }
         self.next_or_any::<S>(packet, out)

@@ -7,6 +7,7 @@ use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
 use super::{Replicated, ToyFlow, ToyPacket, crc3, ir, ir_cr, of, uo_0};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, Refused, SenderContext};
 use crate::contexts::ContextState;
@@ -73,12 +74,16 @@ impl SenderContext for ToySender {
 impl Sender for ToySender {
     type Packet<'p> = ToyPacket<'p>;
 
-    fn is_in_use(config: &CompressorConfig, _: &Shared<'_, ()>) -> bool {
-        config.channel.profiles().has(ProfileId::Toy)
+    fn is_in_use(profiles: ProfileSet, _: &Shared<'_, ()>) -> bool {
+        profiles.has(ProfileId::Toy)
     }
 
-    fn recognize<'p>(packet: &OutgoingPacket<'p, 'p, '_>, _: &mut Flows<'_, '_, Self>) -> Option<ToyPacket<'p>> {
-        ToyPacket::of(packet.chain)
+    fn recognize<'p>(
+        packet: &OutgoingPacket<'p, 'p, '_>,
+        _: &mut Flows<'_, '_, Self>,
+        recognized: &mut Option<ToyPacket<'p>>,
+    ) {
+        *recognized = ToyPacket::of(packet.chain);
     }
 
     fn is_flow_of(&self, packet: &ToyPacket<'_>, _: Cid, _: &Shared<'_, ()>) -> bool {

@@ -182,6 +182,7 @@ impl CoapSenderContext {
     }
 
     /// Compresses a packet of this flow.
+    #[inline(always)]
     pub(crate) fn compress(
         &mut self,
         message: &CoapMessage<'_>,

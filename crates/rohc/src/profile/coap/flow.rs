@@ -2,6 +2,7 @@
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::{CoapMemory, CoapMessage, CoapPath};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
 use crate::flow::sender::{Departure, Flows, Sender, Start};
@@ -12,8 +13,8 @@ impl Sender for CoapSenderContext {
     const PREDICTS: bool = true;
 
     #[inline]
-    fn is_in_use(config: &CompressorConfig, _: &CoapMemory<'_>) -> bool {
-        config.channel.profiles().has(ProfileId::Coap)
+    fn is_in_use(profiles: ProfileSet, _: &CoapMemory<'_>) -> bool {
+        profiles.has(ProfileId::Coap)
     }
 
     #[inline(always)]

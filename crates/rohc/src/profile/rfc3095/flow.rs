@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::table::Pool;
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, Refused};
 use crate::flow::sender::{Departure, Flows, Obstacle, Sender, Start};
@@ -16,7 +17,7 @@ impl Sender for Rfc3095SenderContext {
     type Packet<'p> = ClassifiedPacket<'p>;
 
     #[inline]
-    fn is_in_use(_: &CompressorConfig, _: &Pool<'_>) -> bool {
+    fn is_in_use(_: ProfileSet, _: &Pool<'_>) -> bool {
         true
     }
 

@@ -138,7 +138,7 @@ impl Sender for V2SenderContext {
 
     /// A channel without these profiles has no memory for them.
     #[inline]
-    fn is_in_use(_: &CompressorConfig, rooms: &Slots<'_, V2Room>) -> bool {
+    fn is_in_use(_: ProfileSet, rooms: &Slots<'_, V2Room>) -> bool {
         !rooms.is_empty()
     }
 

@@ -4,6 +4,7 @@ use thinair_wire::time::Instant;
 
 use super::compress::TcpSenderContext;
 use super::{Base, Pattern, TcpRoom, TcpSegment};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, OutgoingPacket, RECENT, Refused};
 use crate::flow::sender::{Departure, Flows, Placement, PlacementCid, Sender, Start};
@@ -18,8 +19,8 @@ impl Sender for TcpSenderContext {
     const PREDICTS: bool = true;
 
     #[inline]
-    fn is_in_use(config: &CompressorConfig, _: &Slots<'_, TcpRoom>) -> bool {
-        config.channel.profiles().has(ProfileId::Tcp)
+    fn is_in_use(profiles: ProfileSet, _: &Slots<'_, TcpRoom>) -> bool {
+        profiles.has(ProfileId::Tcp)
     }
 
     #[inline(always)]
