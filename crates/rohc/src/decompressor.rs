@@ -16,7 +16,7 @@ use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::flow::arrival::{Arrival, Moment};
 use crate::flow::pace::SteadyClock;
-use crate::flow::receiver::Outcome;
+use crate::flow::receiver::delivered;
 use crate::id::{Format, ProfileId};
 use crate::interop::Interop;
 use crate::mode::Mode;
@@ -508,17 +508,17 @@ impl<'m> Decompressor<'m> {
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
         if !is_ir && header.first != 0b1111_1000 {
-            let outcome = slot.place.decompress(&mut self.shared, &mut packet, out);
-            if let Err(problem) = outcome {
+            let done = slot.place.decompress(&mut self.shared, &mut packet, out);
+            if let Err(problem) = done {
                 return self.decompress_by_clock(header, has_failed, problem, out);
             }
             (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
-            return outcome;
+            return done;
         }
         let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
         let profile = self.config.channel.profiles().by_low_octet(low);
         let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
-        let done = if is_ir {
+        let verified = if is_ir {
             Place::initialize(&mut self.contexts, &mut self.shared, profile, &mut packet, out)?
         } else {
             slot.place.ir_dyn(&mut self.shared, profile, &packet, out)?
@@ -526,7 +526,8 @@ impl<'m> Decompressor<'m> {
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
         slot.failures_since_nack = 0;
         slot.behind_ir_dyn = if is_ir { 0 } else { slot.behind_ir_dyn.max(1) };
-        Ok(done)
+        let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
+        Ok(delivered(context, &packet, verified))
     }
 
     /// Decompresses a packet that has failed, if pauses are ignored, as if they were not: the clock tells whether the bits of its SN have
@@ -538,7 +539,7 @@ impl<'m> Decompressor<'m> {
         has_failed: bool,
         problem: Problem,
         out: &mut [u8],
-    ) -> Outcome {
+    ) -> Result<(Decompressed, bool), Problem> {
         let slot = self.contexts.get_mut(header.cid.index());
         match (&problem, self.moment.with_pauses(), slot) {
             (Problem::Failure(Failure::Crc(_)), Some(at), Some(slot)) => {

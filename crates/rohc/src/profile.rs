@@ -22,10 +22,11 @@ use thinair_wire::time::Instant;
 use crate::channel::{Channel, ProfileSet};
 use crate::compressor::{AnySenderContext, CompressError, Compressed, Compressor, OutgoingPacket};
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, DecompressorContext, IncomingPacket, Problem, ReceiverContext, Traced,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, IncomingPacket, Problem,
+    ReceiverContext, Traced, Verified,
 };
 use crate::exchange::Linked;
-use crate::flow::receiver::{self, Outcome, Receiver};
+use crate::flow::receiver::{self, Receiver};
 use crate::flow::sender::Sender;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
@@ -205,8 +206,8 @@ macro_rules! registry {
                 profile: ProfileId,
                 packet: &mut IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
-            ) -> Outcome {
-                match profile {
+            ) -> Result<Verified, Problem> {
+                let verified = match profile {
                     $($(#[$attribute])* $(ProfileId::$id)|+ => {
                         receiver::initialize::<$receiver>(contexts, shared, profile, packet, out)
                     })+
@@ -214,8 +215,9 @@ macro_rules! registry {
                         receiver::initialize::<$last_receiver>(contexts, shared, profile, packet, out)
                     }
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
-                    _ => Err(Problem::UnsupportedProfile(profile.low_octet())),
-                }
+                    _ => return Err(Problem::UnsupportedProfile(profile.low_octet())),
+                };
+                Ok(verified?)
             }
 
             /// Decompresses an IR-DYN packet of a profile with the context.
@@ -225,31 +227,33 @@ macro_rules! registry {
                 profile: ProfileId,
                 packet: &IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
-            ) -> Outcome {
-                match self {
-                    Self::Free | Self::Rejected { .. } => Err(Problem::NoContext),
+            ) -> Result<Verified, Problem> {
+                let verified = match self {
+                    Self::Free | Self::Rejected { .. } => return Err(Problem::NoContext),
                     $($(#[$attribute])* Self::$name(context) => {
                         receiver::ir_dyn(context, shared, profile, packet, out)
                     })+
                     Self::$last(context) => receiver::ir_dyn(context, shared, profile, packet, out),
-                }
+                };
+                Ok(verified?)
             }
 
-            /// Decompresses any other packet with the context.
+            /// Decompresses any other packet with the context. Returns whether it is to be acknowledged, too.
             #[inline]
             pub(crate) fn decompress<'m>(
                 &mut self,
                 shared: &mut SharedMemory<'m>,
                 packet: &mut IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
-            ) -> Outcome {
-                match self {
-                    Self::Free | Self::Rejected { .. } => Err(Problem::NoContext),
+            ) -> Result<(Decompressed, bool), Problem> {
+                let done = match self {
+                    Self::Free | Self::Rejected { .. } => return Err(Problem::NoContext),
                     $($(#[$attribute])* Self::$name(context) => {
                         receiver::decompress(context, shared, packet, out)
                     })+
                     Self::$last(context) => receiver::decompress(context, shared, packet, out),
-                }
+                };
+                Ok(done?)
             }
 
             /// Returns the memory of the context to the channel.

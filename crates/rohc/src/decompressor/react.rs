@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::{
     Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem, ReceiverContext,
+    SharedMemory,
 };
 use crate::cid::Cid;
 use crate::decompressor::Failure;
@@ -29,8 +30,11 @@ impl Decompressor<'_> {
     #[cold]
     pub(super) fn note_failure(&mut self, header: &PacketHeader<'_>, problem: &Problem) {
         let Some(slot) = self.contexts.get_mut(header.cid.index()) else { return };
-        if let Problem::Failure(Failure::NoRoom(_)) = problem {
-            return;
+        match problem {
+            Problem::Failure(Failure::NoRoom(_)) => return,
+            // The packet is verified, and the context has lost part of its memory.
+            Problem::Failure(Failure::NoMemory) => slot.end(&mut self.shared),
+            _ => {}
         }
         if let Some(ack) = slot.note_failure(self.moment, header.first, problem, &self.config) {
             self.send_feedback(header.cid, ack, Err(problem));
@@ -68,6 +72,14 @@ impl Decompressor<'_> {
 }
 
 impl DecompressorContext {
+    /// Ends a context, whose memory returns to the channel.
+    fn end(&mut self, shared: &mut SharedMemory<'_>) {
+        self.release(shared);
+        if let Some(health) = self.place.context_mut().and_then(ReceiverContext::health_mut) {
+            health.drop_static();
+        }
+    }
+
     /// True if there is feedback for the context.
     fn is_two_way(&self, config: &DecompressorConfig) -> bool {
         config.mode != Mode::Unidirectional || self.place.context().is_some_and(ReceiverContext::is_two_way)

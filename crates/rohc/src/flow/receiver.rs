@@ -5,8 +5,7 @@ use thinair_wire::coder::Traced;
 
 use crate::cid::Cid;
 use crate::decompressor::{
-    Decompressed, DecompressorConfig, DecompressorContext, Failure, IncomingPacket, Problem, ReceiverContext,
-    Verified,
+    Decompressed, DecompressorConfig, DecompressorContext, Failure, IncomingPacket, ReceiverContext, Verified,
 };
 use crate::flow::arrival::Moment;
 use crate::id::{Format, ProfileId};
@@ -97,77 +96,79 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
     ) -> Option<Format>;
 }
 
-/// Outcome of a packet, and whether it is to be acknowledged.
-pub(crate) type Outcome = Result<(Decompressed, bool), Problem>;
-
 /// Decompresses an IR or IR-CR packet. Once it is verified, the context of the CID continues, or is replaced by one of the packet's profile
 /// (RFC 5795, section 5.1.1).
+#[inline(never)]
 pub(crate) fn initialize<'m, R: Receiver>(
     contexts: &mut [DecompressorContext],
     shared: &mut SharedMemory<'m>,
     profile: ProfileId,
     packet: &mut IncomingPacket<'_, '_, 'm>,
     out: &mut [u8],
-) -> Outcome {
+) -> Result<Verified, Failure> {
     let full = |cid: Cid| {
         let mut held = *R::of(&contexts.get(cid.index())?.place)?;
         (held.health_mut()?.state == DecompressorState::Fc).then_some(held)
     };
     let base = R::base_of(packet).and_then(full);
-    let slot = contexts.get_mut(packet.header.cid.index()).ok_or(Problem::NoContext)?;
-    if let Some(known) = R::of_mut(&mut slot.place).filter(|held| held.profile() == profile) {
+    let slot = contexts.get_mut(packet.header.cid.index()).ok_or(Failure::NoBase)?;
+    let held = R::of(&slot.place);
+    let is_known = held.is_some_and(|held| held.profile() == profile);
+    let before = held.filter(|_| !is_known).copied();
+    loop {
+        let mut new = R::new(profile);
         let memory = R::Room::of_mut(shared);
-        let verified = known.ir(packet, base.as_ref(), memory, out);
-        return settle(known, packet, verified, memory);
+        let context = R::of_mut(&mut slot.place).filter(|_| is_known).unwrap_or(&mut new);
+        match context.ir(packet, base.as_ref(), memory, out) {
+            verified if is_known => return verified,
+            Ok(verified) => {
+                new.succeed(before.as_ref());
+                slot.release(shared);
+                slot.place = new.into();
+                return Ok(verified);
+            }
+            Err(failure) => {
+                new.release(memory);
+                if failure != Failure::NoMemory || matches!(slot.place, ReceiverPlace::Free) {
+                    return Err(failure);
+                }
+                // The compressor has released the memory of the flow before.
+                slot.release(shared);
+                slot.place = ReceiverPlace::Free;
+            }
+        }
     }
-    let mut context = R::new(profile);
-    let mut verified = context.ir(packet, base.as_ref(), R::Room::of_mut(shared), out);
-    let before = R::of(&slot.place).copied();
-    if verified == Err(Failure::NoMemory) {
-        // The compressor has released the memory of the flow before.
-        context.release(R::Room::of_mut(shared));
-        slot.release(shared);
-        slot.place = ReceiverPlace::Free;
-        context = R::new(profile);
-        verified = context.ir(packet, base.as_ref(), R::Room::of_mut(shared), out);
-    }
-    context.succeed(before.as_ref());
-    let done = settle(&mut context, packet, verified, R::Room::of_mut(shared))?;
-    slot.release(shared);
-    slot.place = context.into();
-    Ok(done)
 }
 
 /// Decompresses an IR-DYN packet, which may be that of another profile.
+#[inline(never)]
 pub(crate) fn ir_dyn<'m, R: Receiver>(
     context: &mut R,
     shared: &mut SharedMemory<'m>,
     profile: ProfileId,
     packet: &IncomingPacket<'_, '_, 'm>,
     out: &mut [u8],
-) -> Outcome {
+) -> Result<Verified, Failure> {
     let memory = R::Room::of_mut(shared);
     if context.profile() == profile {
-        let verified = context.ir_dyn(packet, memory, out);
-        return settle(context, packet, verified, memory);
+        return context.ir_dyn(packet, memory, out);
     }
     let mut next = context.taken_over(profile).ok_or(Failure::Malformed)?;
     let verified = next.ir_dyn(packet, memory, out);
-    let done = settle(&mut next, packet, verified, memory);
     if let Ok(_) | Err(Failure::NoMemory) = verified {
         *context = next;
     }
-    done
+    verified
 }
 
-/// Decompresses any other packet.
+/// Decompresses any other packet. Returns whether it is to be acknowledged, too.
 #[inline(never)]
 pub(crate) fn decompress<'m, R: Receiver>(
     context: &mut R,
     shared: &mut SharedMemory<'m>,
     packet: &mut IncomingPacket<'_, '_, 'm>,
     out: &mut [u8],
-) -> Outcome {
+) -> Result<(Decompressed, bool), Failure> {
     let memory = R::Room::of_mut(shared);
     let verified = match context.predicted(packet, memory, out) {
         Some(verified) => verified,
@@ -175,30 +176,16 @@ pub(crate) fn decompress<'m, R: Receiver>(
             Ok(verified) => verified,
             Err(failure) => {
                 context.note_failure(packet.at);
-                return Err(failed(context, failure, memory));
+                return Err(failure);
             }
         },
     };
     Ok(delivered(context, packet, verified))
 }
 
-/// Outcome of a packet that may have set up the context.
+/// Counts a verified packet at its context. Returns whether it is to be acknowledged, too.
 #[inline]
-fn settle<R: Receiver>(
-    context: &mut R,
-    packet: &IncomingPacket<'_, '_, '_>,
-    verified: Result<Verified, Failure>,
-    memory: &mut Memory<'_, R>,
-) -> Outcome {
-    match verified {
-        Ok(verified) => Ok(delivered(context, packet, verified)),
-        Err(failure) => Err(failed(context, failure, memory)),
-    }
-}
-
-/// Counts a verified packet at its context.
-#[inline]
-fn delivered<R: Receiver>(
+pub(crate) fn delivered<R: ReceiverContext + ?Sized>(
     context: &mut R,
     packet: &IncomingPacket<'_, '_, '_>,
     verified: Verified,
@@ -207,16 +194,4 @@ fn delivered<R: Receiver>(
     let (cid, profile) = (packet.header.cid, context.profile());
     let is_due = context.note_success(packet.header.first, format, packet.config.mode);
     (Decompressed { cid, profile, format, header_in, header_out, len }, is_due)
-}
-
-/// Ends a context that has no memory for a verified packet.
-#[cold]
-fn failed<R: Receiver>(context: &mut R, failure: Failure, memory: &mut Memory<'_, R>) -> Problem {
-    if failure == Failure::NoMemory {
-        context.release(memory);
-        if let Some(health) = context.health_mut() {
-            health.drop_static();
-        }
-    }
-    failure.into()
 }

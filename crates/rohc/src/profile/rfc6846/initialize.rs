@@ -16,6 +16,7 @@ use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::pace::steps;
 use crate::id::Format;
 use crate::state::DecompressorState;
+use crate::storage::Slots;
 
 /// Largest number of packets by which an IR or IR-DYN packet may be late. A compressor that restarts seldom hits these MSNs.
 const LATE: u16 = 32;
@@ -98,16 +99,25 @@ impl TcpReceiverContext {
         self.health.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
-    /// Decompresses an IR-CR packet, which was read up to the replicate chain, with the base context that it names.
+    /// Decompresses an IR-CR packet with the base context that it names.
     pub(super) fn ir_cr(
         &mut self,
         packet: &IncomingPacket<'_, '_, '_>,
-        mut reader: Reader<'_>,
-        crc7: u8,
-        base: &TcpRoom,
-        room: &mut TcpRoom,
+        base: Option<&Self>,
+        rooms: &mut Slots<'_, TcpRoom>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
+        let cid = packet.header.cid;
+        if cid.index() >= rooms.len() {
+            return Err(Failure::TooLarge);
+        }
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
+        let mut head = IrCrHead { crc7: 0, base: None };
+        ir_cr(&mut reader, packet.config.channel.cids(), &mut head).map_err(unreadable)?;
+        // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
+        base.ok_or(Failure::NoBase)?;
+        let base = *rooms.get(head.base.unwrap_or(cid).index()).ok_or(Failure::NoBase)?;
+        let room = rooms.get_mut(cid.index()).ok_or(Failure::TooLarge)?;
         let mut next = base.0;
         let mut sent = TcpFields::read(&next).options;
         let mut parts = Replicate::default();
@@ -122,7 +132,7 @@ impl TcpReceiverContext {
         }
         let mut found = ReadPacket::whole(next, Format::IrCr, reader.remaining());
         let len = found.rebuild(out)?;
-        if Check::Crc7.of(out.get(..len).unwrap_or_default()) != crc7 {
+        if Check::Crc7.of(out.get(..len).unwrap_or_default()) != head.crc7 {
             return Err(Failure::Crc(Format::IrCr));
         }
         if self.is_late(&found.next, room) {
@@ -159,14 +169,6 @@ impl TcpReceiverContext {
         self.accept(next, room);
         (self.ack_due, self.unanswered) = (true, 0);
     }
-}
-
-/// Reads an IR-CR packet up to the replicate chain.
-pub(super) fn read_head<'p>(packet: &IncomingPacket<'_, 'p, '_>) -> Result<(Reader<'p>, IrCrHead), Failure> {
-    let mut reader = Reader::new(packet.header.first, packet.header.rest);
-    let mut head = IrCrHead { crc7: 0, base: None };
-    ir_cr(&mut reader, packet.config.channel.cids(), &mut head).map_err(unreadable)?;
-    Ok((reader, head))
 }
 
 /// True if a compressor may send such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling headers" (RFC

@@ -1,7 +1,9 @@
 //! Contexts of profile 0x0006 at the decompressor: the interface to the framework, and what failures show.
 
+use thinair_wire::coder::Reader;
+
 use super::decompress::{IR_CR, TcpReceiverContext};
-use super::initialize::read_head;
+use super::replicate::{IrCrHead, ir_cr};
 use super::state::TcpRoom;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
@@ -71,7 +73,9 @@ impl Receiver for TcpReceiverContext {
     }
 
     fn base_of(packet: &IncomingPacket<'_, '_, '_>) -> Option<Cid> {
-        let (_, head) = read_head(packet).ok()?;
+        let mut head = IrCrHead { crc7: 0, base: None };
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
+        ir_cr(&mut reader, packet.config.channel.cids(), &mut head).ok()?;
         Some(head.base.unwrap_or(packet.header.cid))
     }
 
@@ -82,19 +86,12 @@ impl Receiver for TcpReceiverContext {
         rooms: &mut Slots<'_, TcpRoom>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let cid = packet.header.cid;
-        if cid.index() >= rooms.len() {
-            return Err(Failure::TooLarge);
+        let at = packet.header.cid.index();
+        if packet.header.first == IR_CR {
+            self.ir_cr(packet, base, rooms, out)
+        } else {
+            self.ir(packet, rooms.get_mut(at).ok_or(Failure::TooLarge)?, out)
         }
-        if packet.header.first != IR_CR {
-            return self.ir(packet, rooms.get_mut(cid.index()).ok_or(Failure::TooLarge)?, out);
-        }
-        let (reader, head) = read_head(packet)?;
-        // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
-        base.ok_or(Failure::NoBase)?;
-        let base = *rooms.get(head.base.unwrap_or(cid).index()).ok_or(Failure::NoBase)?;
-        let room = rooms.get_mut(cid.index()).ok_or(Failure::TooLarge)?;
-        self.ir_cr(packet, reader, head.crc7, &base, room, out)
     }
 
     fn ir_dyn(
