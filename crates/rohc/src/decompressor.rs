@@ -107,6 +107,7 @@ pub struct DecompressorContext {
 
 impl DecompressorContext {
     /// Returns the memory of its context to the channel.
+    #[inline(never)]
     pub(crate) fn release(&mut self, shared: &mut SharedMemory<'_>) {
         self.place.release(shared);
     }

@@ -246,14 +246,13 @@ macro_rules! registry {
                 packet: &mut IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Result<(Decompressed, bool), Problem> {
-                let done = match self {
-                    Self::Free | Self::Rejected { .. } => return Err(Problem::NoContext),
+                match self {
+                    Self::Free | Self::Rejected { .. } => Err(Problem::NoContext),
                     $($(#[$attribute])* Self::$name(context) => {
                         receiver::decompress(context, shared, packet, out)
                     })+
                     Self::$last(context) => receiver::decompress(context, shared, packet, out),
-                };
-                Ok(done?)
+                }
             }
 
             /// Returns the memory of the context to the channel.

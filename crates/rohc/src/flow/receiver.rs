@@ -5,7 +5,8 @@ use thinair_wire::coder::Traced;
 
 use crate::cid::Cid;
 use crate::decompressor::{
-    Decompressed, DecompressorConfig, DecompressorContext, Failure, IncomingPacket, ReceiverContext, Verified,
+    Decompressed, DecompressorConfig, DecompressorContext, Failure, IncomingPacket, Problem, ReceiverContext,
+    Verified,
 };
 use crate::flow::arrival::Moment;
 use crate::id::{Format, ProfileId};
@@ -112,9 +113,8 @@ pub(crate) fn initialize<'m, R: Receiver>(
     };
     let base = R::base_of(packet).and_then(full);
     let slot = contexts.get_mut(packet.header.cid.index()).ok_or(Failure::NoBase)?;
-    let held = R::of(&slot.place);
-    let is_known = held.is_some_and(|held| held.profile() == profile);
-    let before = held.filter(|_| !is_known).copied();
+    let is_known = R::of(&slot.place).is_some_and(|held| held.profile() == profile);
+    let mut is_released = false;
     loop {
         let mut new = R::new(profile);
         let memory = R::Room::of_mut(shared);
@@ -122,19 +122,22 @@ pub(crate) fn initialize<'m, R: Receiver>(
         match context.ir(packet, base.as_ref(), memory, out) {
             verified if is_known => return verified,
             Ok(verified) => {
-                new.succeed(before.as_ref());
+                new.succeed(R::of(&slot.place));
                 slot.release(shared);
                 slot.place = new.into();
                 return Ok(verified);
             }
             Err(failure) => {
                 new.release(memory);
-                if failure != Failure::NoMemory || matches!(slot.place, ReceiverPlace::Free) {
+                if failure != Failure::NoMemory {
                     return Err(failure);
                 }
                 // The compressor has released the memory of the flow before.
                 slot.release(shared);
-                slot.place = ReceiverPlace::Free;
+                if core::mem::replace(&mut is_released, true) {
+                    slot.place = ReceiverPlace::Free;
+                    return Err(failure);
+                }
             }
         }
     }
@@ -150,13 +153,14 @@ pub(crate) fn ir_dyn<'m, R: Receiver>(
     out: &mut [u8],
 ) -> Result<Verified, Failure> {
     let memory = R::Room::of_mut(shared);
-    if context.profile() == profile {
-        return context.ir_dyn(packet, memory, out);
-    }
-    let mut next = context.taken_over(profile).ok_or(Failure::Malformed)?;
+    let mut taken = None;
+    let next = match context.profile() == profile {
+        true => &mut *context,
+        false => taken.insert(context.taken_over(profile).ok_or(Failure::Malformed)?),
+    };
     let verified = next.ir_dyn(packet, memory, out);
-    if let Ok(_) | Err(Failure::NoMemory) = verified {
-        *context = next;
+    if let (Some(taken), Ok(_) | Err(Failure::NoMemory)) = (taken, verified) {
+        *context = taken;
     }
     verified
 }
@@ -168,7 +172,7 @@ pub(crate) fn decompress<'m, R: Receiver>(
     shared: &mut SharedMemory<'m>,
     packet: &mut IncomingPacket<'_, '_, 'm>,
     out: &mut [u8],
-) -> Result<(Decompressed, bool), Failure> {
+) -> Result<(Decompressed, bool), Problem> {
     let memory = R::Room::of_mut(shared);
     let verified = match context.predicted(packet, memory, out) {
         Some(verified) => verified,
@@ -176,7 +180,7 @@ pub(crate) fn decompress<'m, R: Receiver>(
             Ok(verified) => verified,
             Err(failure) => {
                 context.note_failure(packet.at);
-                return Err(failure);
+                return Err(failure.into());
             }
         },
     };
