@@ -22,7 +22,7 @@ const ONCE: &[(&str, &str)] = &[
     ("fn distances", "flow/search.rs"),
     ("if self.is_doubtful", "flow/search.rs"),
     ("+ beyond", "flow/search.rs"),
-    ("== Err(Failure::NoMemory)", "flow/receiver.rs"),
+    ("slot.place = new.into()", "flow/receiver.rs"),
     (".succeed(", "flow/receiver.rs"),
     (".predicted(packet", "flow/receiver.rs"),
 ];
