@@ -16,7 +16,7 @@ use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::flow::arrival::{Arrival, Moment};
 use crate::flow::pace::SteadyClock;
-use crate::flow::receiver::delivered;
+use crate::flow::receiver::{delivered, initialize};
 use crate::id::{Format, ProfileId};
 use crate::interop::Interop;
 use crate::mode::Mode;
@@ -520,7 +520,7 @@ impl<'m> Decompressor<'m> {
         let profile = self.config.channel.profiles().by_low_octet(low);
         let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
         let verified = if is_ir {
-            Place::initialize(&mut self.contexts, &mut self.shared, profile, &mut packet, out)?
+            initialize(&mut self.contexts, &mut self.shared, profile, &mut packet, out)?
         } else {
             slot.place.ir_dyn(&mut self.shared, profile, &packet, out)?
         };

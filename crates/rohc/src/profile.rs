@@ -20,10 +20,11 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use crate::channel::{Channel, ProfileSet};
+use crate::cid::Cid;
 use crate::compressor::{AnySenderContext, CompressError, Compressed, Compressor, OutgoingPacket};
 use crate::decompressor::{
-    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, IncomingPacket, Problem,
-    ReceiverContext, Traced, Verified,
+    Decompressed, Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced,
+    Verified,
 };
 use crate::exchange::Linked;
 use crate::flow::receiver::{self, Receiver};
@@ -163,6 +164,7 @@ macro_rules! registry {
             }
         }
 
+        #[allow(unused_variables, reason = "profiles may be left out")]
         impl ReceiverPlace {
             /// The profile of the context, if there is one.
             pub(crate) fn profile(&self) -> Option<ProfileId> {
@@ -199,25 +201,42 @@ macro_rules! registry {
                 }
             }
 
-            /// Decompresses an IR or IR-CR packet of a profile.
-            pub(crate) fn initialize<'m>(
-                contexts: &mut [DecompressorContext],
+            /// Returns the CID of the base that an IR-CR packet of a profile names.
+            pub(crate) fn base_of(profile: ProfileId, packet: &IncomingPacket<'_, '_, '_>) -> Option<Cid> {
+                match profile {
+                    $($(#[$attribute])* $(ProfileId::$id)|+ => <$receiver as Receiver>::base_of(packet),)+
+                    _ => None,
+                }
+            }
+
+            /// Decompresses an IR or IR-CR packet of the profile of the context.
+            pub(crate) fn ir<'m>(
+                &mut self,
+                base: Option<&Self>,
                 shared: &mut SharedMemory<'m>,
-                profile: ProfileId,
                 packet: &mut IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Result<Verified, Problem> {
-                let verified = match profile {
-                    $($(#[$attribute])* $(ProfileId::$id)|+ => {
-                        receiver::initialize::<$receiver>(contexts, shared, profile, packet, out)
+                let verified = match self {
+                    Self::Free | Self::Rejected { .. } => return Err(Problem::NoContext),
+                    $($(#[$attribute])* Self::$name(context) => {
+                        let base = base.and_then(<$receiver>::of);
+                        Receiver::ir(context, packet, base, <$receiver as Receiver>::Room::of_mut(shared), out)
                     })+
-                    ProfileId::$last => {
-                        receiver::initialize::<$last_receiver>(contexts, shared, profile, packet, out)
+                    Self::$last(context) => {
+                        let base = base.and_then(<$last_receiver>::of);
+                        Receiver::ir(context, packet, base, <$last_receiver as Receiver>::Room::of_mut(shared), out)
                     }
-                    #[allow(unreachable_patterns, reason = "profiles may be left out")]
-                    _ => return Err(Problem::UnsupportedProfile(profile.low_octet())),
                 };
                 Ok(verified?)
+            }
+
+            /// Adds to a new context what is left of the one before.
+            pub(crate) fn succeed(&mut self, before: &Self) {
+                match self {
+                    Self::Free | Self::Rejected { .. } | Self::$last(_) => {}
+                    $($(#[$attribute])* Self::$name(context) => context.succeed(<$receiver>::of(before)),)+
+                }
             }
 
             /// Decompresses an IR-DYN packet of a profile with the context.

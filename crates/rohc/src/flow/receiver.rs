@@ -100,51 +100,47 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
 /// Decompresses an IR or IR-CR packet. Once it is verified, the context of the CID continues, or is replaced by one of the packet's profile
 /// (RFC 5795, section 5.1.1).
 #[inline(never)]
-pub(crate) fn initialize<'m, R: Receiver>(
+pub(crate) fn initialize<'m>(
     contexts: &mut [DecompressorContext],
     shared: &mut SharedMemory<'m>,
     profile: ProfileId,
     packet: &mut IncomingPacket<'_, '_, 'm>,
     out: &mut [u8],
-) -> Result<Verified, Failure> {
-    let full = |cid: Cid| {
-        let mut held = *R::of(&contexts.get(cid.index())?.place)?;
-        (held.health_mut()?.state == DecompressorState::Fc).then_some(held)
-    };
-    let base = R::base_of(packet).and_then(full);
-    let slot = contexts.get_mut(packet.header.cid.index()).ok_or(Failure::NoBase)?;
-    let is_known = R::of(&slot.place).is_some_and(|held| held.profile() == profile);
-    let mut is_released = false;
-    loop {
-        let mut new = R::new(profile);
-        let memory = R::Room::of_mut(shared);
-        let context = R::of_mut(&mut slot.place).filter(|_| is_known).unwrap_or(&mut new);
-        match context.ir(packet, base.as_ref(), memory, out) {
-            verified if is_known => return verified,
-            Ok(verified) => {
-                new.succeed(R::of(&slot.place));
-                slot.release(shared);
-                slot.place = new.into();
-                return Ok(verified);
-            }
-            Err(failure) => {
-                new.release(memory);
-                if failure != Failure::NoMemory {
-                    return Err(failure);
-                }
-                // The compressor has released the memory of the flow before.
-                slot.release(shared);
-                if core::mem::replace(&mut is_released, true) {
-                    slot.place = ReceiverPlace::Free;
-                    return Err(failure);
-                }
-            }
-        }
+) -> Result<Verified, Problem> {
+    let named = ReceiverPlace::base_of(profile, packet).and_then(|cid| contexts.get_mut(cid.index()));
+    let base = named.and_then(|slot| is_full(&mut slot.place).then_some(slot.place));
+    let slot = contexts.get_mut(packet.header.cid.index()).ok_or(Problem::NoContext)?;
+    if slot.place.profile() == Some(profile) {
+        return slot.place.ir(base.as_ref(), shared, packet, out);
     }
+    let mut new = ReceiverPlace::new(profile);
+    let mut verified = new.ir(base.as_ref(), shared, packet, out);
+    if verified == Err(Problem::Failure(Failure::NoMemory)) {
+        // The compressor has released the memory of the flow before.
+        new.release(shared);
+        slot.release(shared);
+        new = ReceiverPlace::new(profile);
+        verified = new.ir(base.as_ref(), shared, packet, out);
+        if verified.is_err() {
+            new.release(shared);
+            new = ReceiverPlace::Free;
+        }
+    } else if verified.is_err() {
+        return verified;
+    }
+    new.succeed(&slot.place);
+    slot.release(shared);
+    slot.place = new;
+    verified
+}
+
+/// True if a context is in Full Context.
+fn is_full(place: &mut ReceiverPlace) -> bool {
+    let health = place.context_mut().and_then(ReceiverContext::health_mut);
+    health.is_some_and(|health| health.state == DecompressorState::Fc)
 }
 
 /// Decompresses an IR-DYN packet, which may be that of another profile.
-#[inline(never)]
 pub(crate) fn ir_dyn<'m, R: Receiver>(
     context: &mut R,
     shared: &mut SharedMemory<'m>,
@@ -153,14 +149,13 @@ pub(crate) fn ir_dyn<'m, R: Receiver>(
     out: &mut [u8],
 ) -> Result<Verified, Failure> {
     let memory = R::Room::of_mut(shared);
-    let mut taken = None;
-    let next = match context.profile() == profile {
-        true => &mut *context,
-        false => taken.insert(context.taken_over(profile).ok_or(Failure::Malformed)?),
-    };
+    if context.profile() == profile {
+        return context.ir_dyn(packet, memory, out);
+    }
+    let mut next = context.taken_over(profile).ok_or(Failure::Malformed)?;
     let verified = next.ir_dyn(packet, memory, out);
-    if let (Some(taken), Ok(_) | Err(Failure::NoMemory)) = (taken, verified) {
-        *context = taken;
+    if let Ok(_) | Err(Failure::NoMemory) = verified {
+        *context = next;
     }
     verified
 }

@@ -22,8 +22,8 @@ const ONCE: &[(&str, &str)] = &[
     ("fn distances", "flow/search.rs"),
     ("if self.is_doubtful", "flow/search.rs"),
     ("+ beyond", "flow/search.rs"),
-    ("slot.place = new.into()", "flow/receiver.rs"),
-    (".succeed(", "flow/receiver.rs"),
+    ("slot.end(", "decompressor/react.rs"),
+    ("new.succeed(", "flow/receiver.rs"),
     (".predicted(packet", "flow/receiver.rs"),
 ];
 
