@@ -103,6 +103,7 @@ macro_rules! registry {
         places! { SenderPlace, AnySenderContext: $($(#[$attribute])* $name $sender;)+ $last $last_sender; }
         places! { ReceiverPlace, ReceiverContext: $($(#[$attribute])* $name $receiver;)+ $last $last_receiver; }
 
+        #[allow(unused_mut, unused_variables, reason = "profiles may be left out")]
         impl SenderPlace {
             /// Compresses a packet with the first profile that accepts it.
             #[inline]
@@ -110,15 +111,11 @@ macro_rules! registry {
                 compressor: &mut Compressor<'m>,
                 packet: &mut OutgoingPacket<'_, '_, 'm>,
                 out: &mut [u8],
-            ) -> Option<Result<Compressed, CompressError>> {
-                let profiles = compressor.config.channel.profiles();
-                $($(#[$attribute])* {
-                    let done = compressor.compress_by::<$sender>(profiles, packet, out);
-                    if done.is_some() {
-                        return done;
-                    }
+            ) -> Result<Compressed, CompressError> {
+                $($(#[$attribute])* if let Some(done) = compressor.compress_by::<$sender>(packet, out) {
+                    return done;
                 })+
-                None
+                compressor.uncompressed(packet.now, packet.chain.packet(), out)
             }
 
             /// True if a profile of the channel predicts packets.

@@ -252,11 +252,10 @@ impl<'m> Compressor<'m> {
     #[inline]
     pub(crate) fn compress_by<S: Sender>(
         &mut self,
-        profiles: ProfileSet,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Outcome> {
-        if !S::is_in_use(profiles, S::Room::in_shared(&mut self.shared)) {
+        if !S::is_in_use(self.config.channel.profiles(), S::Room::in_shared(&mut self.shared)) {
             return None;
         }
         self.next_or_any::<S>(packet, out)
