@@ -122,6 +122,8 @@ robustness: ## pauses, counts, silence, loss, reordering: PACKETS (1000000) a ce
 	measure rohcv2_impaired
 	$(call heading,Senders that pause; carriers that count)
 	measure pause_matrix
+	$(call heading,Ten times the random flows of the tests)
+	env --unset=THINAIR_PACKETS THINAIR_CASES=10 cargo test --profile bench --locked --quiet -p thinair-rohc --test all || status=$$?
 	echo
 	echo "That took $$((SECONDS / 60)) minutes, without those before an interruption"
 	exit $$status

@@ -6,7 +6,7 @@
 
 #include "peer.h"
 
-/* UDP destination ports of RTP in the captures of rohc-lib (tests/workspace/tests/common/peer.rs), and in our benchmarks. */
+/* UDP destination ports of RTP in the captures of rohc-lib (tests/workspace/src/peer.rs), and in our benchmarks. */
 static inline bool is_rtp(const unsigned char *ip, const unsigned char *udp, const unsigned char *payload,
                           unsigned int payload_size, void *unused)
 {

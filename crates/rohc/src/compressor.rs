@@ -118,8 +118,9 @@ impl<'m> Compressor<'m> {
             window: config.window.clamp(1, CAPACITY as u8),
             ..config
         };
-        let (places, shared) = memory.into().split();
-        let flows = FlowTable::new(places, config.channel.contexts(), config.seed, credit(&config));
+        let (contexts, links, buckets, shared) = memory.into().split();
+        let limit = config.channel.contexts();
+        let flows = FlowTable::new(contexts, links, buckets, limit, config.seed, credit(&config));
         Self {
             config,
             flows,

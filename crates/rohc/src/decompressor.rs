@@ -16,6 +16,7 @@ use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::flow::arrival::{Arrival, Moment};
 use crate::flow::pace::SteadyClock;
+use crate::flow::receiver::delivered;
 use crate::id::{Format, ProfileId};
 use crate::interop::Interop;
 use crate::mode::Mode;
@@ -23,8 +24,7 @@ use crate::packet::{self, PacketBody, PacketHeader, PartsError};
 use crate::profile::ReceiverPlace as Place;
 use crate::segmentation::{Reassembler, SegmentError};
 pub use crate::storage::DecompressorMemory;
-pub(crate) use crate::storage::SharedMemory;
-use crate::storage::{BLOCK_OCTETS, Slots};
+use crate::storage::{BLOCK_OCTETS, SharedMemory, Slots};
 
 pub(crate) use outcome::{Failure, Problem, Unbuildable, Verified, verify_crc8};
 pub(crate) use profile::{IncomingPacket, NackPolicy, ReceiverContext};
@@ -107,10 +107,9 @@ pub struct DecompressorContext {
 
 impl DecompressorContext {
     /// Returns the memory of its context to the channel.
+    #[inline(never)]
     pub(crate) fn release(&mut self, shared: &mut SharedMemory<'_>) {
-        if let Some(context) = self.place.context_mut() {
-            context.release(shared);
-        }
+        self.place.release(shared);
     }
 
     /// No context.
@@ -506,36 +505,30 @@ impl<'m> Decompressor<'m> {
         let at = self.moment.at(now);
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
         let has_failed = slot.has_failed;
-        let packet = IncomingPacket { at, header, has_failed, linked };
+        let mut packet = IncomingPacket { at, header, config: &self.config, has_failed, linked };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
-        let verified = if !is_ir && header.first != 0b1111_1000 {
-            let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-            match context.decompress(packet, &self.config, &mut self.shared, out) {
-                Ok(verified) => {
-                    // Most packets: their context is at hand.
-                    (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
-                    return Ok(delivered(context, header, verified, &self.config));
-                }
-                Err(failure) => self.decompress_by_clock(header, has_failed, failure, out)?,
+        if !is_ir && header.first != 0b1111_1000 {
+            let done = slot.place.decompress(&mut self.shared, &mut packet, out);
+            if let Err(problem) = done {
+                return self.decompress_by_clock(header, has_failed, problem, out);
             }
+            (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
+            return done;
+        }
+        let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
+        let profile = self.config.channel.profiles().by_low_octet(low);
+        let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
+        let verified = if is_ir {
+            Place::initialize(&mut self.contexts, &mut self.shared, profile, &mut packet, out)?
         } else {
-            let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
-            let profile = self.config.channel.profiles().by_low_octet(low);
-            let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
-            if is_ir {
-                Place::initialize(self, profile, packet, out)?
-            } else {
-                let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-                context.decompress_ir_dyn(profile, packet, &self.config, &mut self.shared, out)?
-            }
+            slot.place.ir_dyn(&mut self.shared, profile, &packet, out)?
         };
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-        let is_ir_dyn = verified.format == Format::IrDyn;
-        (slot.failures_since_nack, slot.behind_ir_dyn) =
-            (0, if is_ir_dyn { slot.behind_ir_dyn.max(1) } else { 0 });
+        slot.failures_since_nack = 0;
+        slot.behind_ir_dyn = if is_ir { 0 } else { slot.behind_ir_dyn.max(1) };
         let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-        Ok(delivered(context, header, verified, &self.config))
+        Ok(delivered(context, &packet, verified))
     }
 
     /// Decompresses a packet that has failed, if pauses are ignored, as if they were not: the clock tells whether the bits of its SN have
@@ -545,38 +538,19 @@ impl<'m> Decompressor<'m> {
         &mut self,
         header: &PacketHeader<'_>,
         has_failed: bool,
-        failure: Failure,
+        problem: Problem,
         out: &mut [u8],
-    ) -> Result<Verified, Failure> {
+    ) -> Result<(Decompressed, bool), Problem> {
         let slot = self.contexts.get_mut(header.cid.index());
-        match (&failure, self.moment.with_pauses(), slot.and_then(|slot| slot.place.context_mut())) {
-            (Failure::Crc(_), Some(at), Some(context)) => {
-                let packet = IncomingPacket { at, header, has_failed, linked: None };
-                context.decompress(packet, &self.config, &mut self.shared, out).map_err(|_| failure)
+        match (&problem, self.moment.with_pauses(), slot) {
+            (Problem::Failure(Failure::Crc(_)), Some(at), Some(slot)) => {
+                let mut packet =
+                    IncomingPacket { at, header, config: &self.config, has_failed, linked: None };
+                let done = slot.place.decompress(&mut self.shared, &mut packet, out).map_err(|_| problem)?;
+                (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
+                Ok(done)
             }
-            _ => Err(failure),
+            _ => Err(problem),
         }
     }
-
-    /// Puts a context into its place, and returns the memory of the previous one to the channel.
-    pub(crate) fn set(&mut self, cid: Cid, context: impl Into<Place>) {
-        if let Some(slot) = self.contexts.get_mut(cid.index()) {
-            slot.release(&mut self.shared);
-            slot.place = context.into();
-        }
-    }
-}
-
-/// Counts a verified packet at its context. Returns whether it is to be acknowledged, too.
-#[inline]
-fn delivered(
-    context: &mut dyn ReceiverContext,
-    header: &PacketHeader<'_>,
-    verified: Verified,
-    config: &DecompressorConfig,
-) -> (Decompressed, bool) {
-    let Verified { format, header_in, header_out, len } = verified;
-    let (cid, profile) = (header.cid, context.profile());
-    let is_due = context.note_success(header.first, format, config.mode);
-    (Decompressed { cid, profile, format, header_in, header_out, len }, is_due)
 }

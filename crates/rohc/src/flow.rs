@@ -8,6 +8,7 @@ pub(crate) mod establish;
 pub(crate) mod health;
 pub(crate) mod pace;
 pub(crate) mod pending;
+pub(crate) mod receiver;
 pub mod refresh;
 pub(crate) mod search;
 pub(crate) mod sender;

@@ -22,9 +22,11 @@ use thinair_wire::time::Instant;
 use crate::channel::{Channel, ProfileSet};
 use crate::compressor::{AnySenderContext, CompressError, Compressed, Compressor, OutgoingPacket};
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, Traced, Verified,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, IncomingPacket, Problem,
+    ReceiverContext, Traced, Verified,
 };
 use crate::exchange::Linked;
+use crate::flow::receiver::{self, Receiver};
 use crate::flow::sender::Sender;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
@@ -174,16 +176,20 @@ macro_rules! registry {
             ) -> Option<Format> {
                 match self {
                     Self::Free | Self::Rejected { .. } => None,
-                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),)+
-                    Self::$last(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),
+                    $($(#[$attribute])* Self::$name(context) => {
+                        Receiver::dissect(context, packet, config, <$receiver as Receiver>::Room::of(shared), on_field)
+                    })+
+                    Self::$last(context) => {
+                        Receiver::dissect(context, packet, config, <$last_receiver as Receiver>::Room::of(shared), on_field)
+                    }
                 }
             }
 
             /// Creates a context of a profile.
             pub(crate) fn new(profile: ProfileId) -> Self {
                 match profile {
-                    $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as ReceiverContext>::new(profile)),)+
-                    ProfileId::$last => Self::$last(<$last_receiver as ReceiverContext>::new(profile)),
+                    $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as Receiver>::new(profile)),)+
+                    ProfileId::$last => Self::$last(<$last_receiver as Receiver>::new(profile)),
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
                     _ => Self::Free,
                 }
@@ -191,20 +197,68 @@ macro_rules! registry {
 
             /// Decompresses an IR or IR-CR packet of a profile.
             pub(crate) fn initialize<'m>(
-                decompressor: &mut Decompressor<'m>,
+                contexts: &mut [DecompressorContext],
+                shared: &mut SharedMemory<'m>,
                 profile: ProfileId,
-                packet: IncomingPacket<'_, '_, 'm>,
+                packet: &mut IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Result<Verified, Problem> {
-                match profile {
+                let verified = match profile {
                     $($(#[$attribute])* $(ProfileId::$id)|+ => {
-                        <$receiver as ReceiverContext>::initialize(decompressor, profile, packet, out)
+                        receiver::initialize::<$receiver>(contexts, shared, profile, packet, out)
                     })+
                     ProfileId::$last => {
-                        <$last_receiver as ReceiverContext>::initialize(decompressor, profile, packet, out)
+                        receiver::initialize::<$last_receiver>(contexts, shared, profile, packet, out)
                     }
                     #[allow(unreachable_patterns, reason = "profiles may be left out")]
-                    _ => Err(Problem::UnsupportedProfile(profile.low_octet())),
+                    _ => return Err(Problem::UnsupportedProfile(profile.low_octet())),
+                };
+                Ok(verified?)
+            }
+
+            /// Decompresses an IR-DYN packet of a profile with the context.
+            pub(crate) fn ir_dyn<'m>(
+                &mut self,
+                shared: &mut SharedMemory<'m>,
+                profile: ProfileId,
+                packet: &IncomingPacket<'_, '_, 'm>,
+                out: &mut [u8],
+            ) -> Result<Verified, Problem> {
+                let verified = match self {
+                    Self::Free | Self::Rejected { .. } => return Err(Problem::NoContext),
+                    $($(#[$attribute])* Self::$name(context) => {
+                        receiver::ir_dyn(context, shared, profile, packet, out)
+                    })+
+                    Self::$last(context) => receiver::ir_dyn(context, shared, profile, packet, out),
+                };
+                Ok(verified?)
+            }
+
+            /// Decompresses any other packet with the context. Returns whether it is to be acknowledged, too.
+            #[inline]
+            pub(crate) fn decompress<'m>(
+                &mut self,
+                shared: &mut SharedMemory<'m>,
+                packet: &mut IncomingPacket<'_, '_, 'm>,
+                out: &mut [u8],
+            ) -> Result<(Decompressed, bool), Problem> {
+                match self {
+                    Self::Free | Self::Rejected { .. } => Err(Problem::NoContext),
+                    $($(#[$attribute])* Self::$name(context) => {
+                        receiver::decompress(context, shared, packet, out)
+                    })+
+                    Self::$last(context) => receiver::decompress(context, shared, packet, out),
+                }
+            }
+
+            /// Returns the memory of the context to the channel.
+            pub(crate) fn release(&mut self, shared: &mut SharedMemory<'_>) {
+                match self {
+                    Self::Free | Self::Rejected { .. } => {}
+                    $($(#[$attribute])* Self::$name(context) => {
+                        context.release(<$receiver as Receiver>::Room::of_mut(shared))
+                    })+
+                    Self::$last(context) => context.release(<$last_receiver as Receiver>::Room::of_mut(shared)),
                 }
             }
         }
@@ -214,7 +268,7 @@ macro_rules! registry {
 /// True if packets are worth a comparison with the one that a context of the profile predicts.
 #[inline]
 fn is_predicting<S: Sender>(profiles: ProfileSet, shared: &mut SharedMemory<'_>) -> bool {
-    S::PREDICTS && S::is_in_use(profiles, S::Room::in_shared(shared))
+    S::PREDICTS && S::is_in_use(profiles, S::Room::of_mut(shared))
 }
 
 registry! {
@@ -229,6 +283,15 @@ registry! {
     Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite;
     _ => Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver;
+}
+
+#[cfg(feature = "coap")]
+impl<'m> Decompressor<'m> {
+    /// Sets the provisioned bases of profile 0x0081, which must be those of the compressor.
+    pub fn with_bases(mut self, bases: Slots<'m, coap::Base>) -> Self {
+        self.shared.coap.bases = bases;
+        self
+    }
 }
 
 rooms! {

@@ -3,7 +3,6 @@
 //! An end has a place for each context, and for its profiles the rooms that they declare in `profile.rs`.
 //! Sizes are constants of a [`Storage`] and its [`Rooms`], or [`Sizes`] at run time.
 
-use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 #[cfg(feature = "alloc")]
@@ -129,24 +128,16 @@ pub(crate) trait Room: Copy + 'static {
 /// Memory that the contexts of a profile share at one end, by its room.
 pub(crate) type Shared<'m, R> = <R as SharedRoom>::Memory<'m>;
 
-/// Room whose memory is a part of [`SharedMemory`].
+/// Room of a profile in the memory of all: that of its [`Room`], or `()`.
 pub(crate) trait SharedRoom {
+    /// Memory that the contexts of an end share.
     type Memory<'m>;
 
-    /// Returns the memory of the profile.
-    fn in_shared<'a, 'm>(shared: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m>;
-}
+    /// That memory, in the one of all profiles.
+    fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m>;
 
-/// Room of a profile that has no memory beside its contexts.
-pub(crate) struct NoRoom;
-
-impl SharedRoom for NoRoom {
-    type Memory<'m> = PhantomData<&'m ()>;
-
-    #[inline]
-    fn in_shared<'a, 'm>(shared: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
-        &mut shared.none
-    }
+    /// That memory for changes.
+    fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m>;
 }
 
 /// Declares the rooms of profiles. A line has the name of what contexts share, of the number of rooms, and of
@@ -234,13 +225,30 @@ macro_rules! rooms {
         }
 
         $(#[cfg(feature = $feature)] impl SharedRoom for $room {
-            type Memory<'m> = <Self as Room>::Shared<'m>;
+            type Memory<'m> = <$room as Room>::Shared<'m>;
+
+            fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m> {
+                &all.$shared
+            }
 
             #[inline]
-            fn in_shared<'a, 'm>(shared: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
-                &mut shared.$shared
+            fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
+                &mut all.$shared
             }
         })+
+
+        impl SharedRoom for () {
+            type Memory<'m> = PhantomData<&'m ()>;
+
+            fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m> {
+                &all.none
+            }
+
+            #[inline]
+            fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m> {
+                &mut all.none
+            }
+        }
 
         impl<'m> From<RoomMemory<'m>> for SharedMemory<'m> {
             fn from(memory: RoomMemory<'m>) -> Self {
@@ -457,8 +465,8 @@ impl<'m> CompressorMemory<'m> {
     #[allow(clippy::type_complexity)]
     pub(crate) fn split(
         self,
-    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), SharedMemory<'m>) {
-        ((self.contexts, self.links, self.buckets), self.rooms.into())
+    ) -> (Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>, SharedMemory<'m>) {
+        (self.contexts, self.links, self.buckets, self.rooms.into())
     }
 }
 

@@ -62,7 +62,7 @@ fn packets_are_right_where_few_arrive() {
     let setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::MS_160, PacketPace::NONE], 50_000);
     let table = OutcomeTable::measure("heavy_loss", setups, &COLUMNS, &size, |setup, column| {
         let fates = || HeavyLosses { is_in_bursts: column == 1, losing: 0, arriving: 0 };
-        run_flows(setup, size.seed + 1_000, size.packets(setup, 5_000), 20_000, fates)
+        run_flows(setup, size.seed + 1_000, size.packets(setup, 1_500), 20_000, fates)
     });
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };

@@ -81,7 +81,7 @@ fn packets_are_right_whatever_the_channel_does() {
     let mut setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::NONE], 50_000);
     setups.extend(JourneySetup::moving(PacketPace::MS_20, 50_000));
     let table = OutcomeTable::measure("impaired", setups, &COLUMNS, &size, |setup, column| {
-        run_flows(setup, size.seed + 1_000, size.packets(setup, 5_000), 20_000, || ColumnFates {
+        run_flows(setup, size.seed + 1_000, size.packets(setup, 1_200), 20_000, || ColumnFates {
             column,
             losing: 0,
         })

@@ -81,7 +81,7 @@ fn packets_are_right_whatever_the_channel_does() {
         let setups = JourneySetup::of_v2(&[PacketPace::MS_20, PacketPace::NONE], 50_000, ratio);
         let table =
             OutcomeTable::measure(&format!("rohcv2_{ratio:?}"), setups, &COLUMNS, &size, |setup, column| {
-                run_flows(setup, size.seed + 1_000, size.packets(setup, 2_000), 20_000, || Cell {
+                run_flows(setup, size.seed + 1_000, size.packets(setup, 800), 20_000, || Cell {
                     column,
                     depth,
                     losing: 0,

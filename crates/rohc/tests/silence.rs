@@ -35,7 +35,7 @@ const COLUMNS: [(&str, &[u64]); 6] = [
 const BEHIND: u64 = 64;
 
 /// Number of packets of a cell in a short run.
-const SMALL: u64 = 4_000;
+const SMALL: u64 = 1_000;
 
 /// One burst after that many packets.
 struct Burst {
@@ -88,7 +88,11 @@ const OPEN: &[&str] = &["Rtp count wrong", "RtpTalk wrong", "RtpPause wrong", "C
 #[test]
 fn packets_behind_a_silence_are_right() {
     let size = Size::from_environment();
-    let setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::MS_160, PacketPace::NONE], 280_000);
+    let mut paces = vec![PacketPace::MS_20, PacketPace::NONE];
+    if size.packets.is_some() {
+        paces.insert(1, PacketPace::MS_160);
+    }
+    let setups = JourneySetup::all(&paces, 280_000);
     let columns = COLUMNS.map(|(name, _)| name);
     let table = OutcomeTable::measure("silence", setups, &columns, &size, |setup, column| {
         cell(setup, COLUMNS[column].1, &size)
@@ -182,10 +186,10 @@ fn packets_lost_behind_a_refresh_that_ends_an_outage_are_noticed() {
     ];
     for (kind, profiles) in cells {
         for six in [false, true] {
-            let runs = (0..64).map(|seed| refresh_between_outages(kind, six, profiles, seed));
+            let runs = (0..16).map(|seed| refresh_between_outages(kind, six, profiles, seed));
             let [wrong, delivered] = runs.fold([0; 2], |sum, run| [sum[0] + run[0], sum[1] + run[1]]);
             assert_eq!(wrong, 0, "{kind:?} six: {six}, of {delivered}");
-            assert!(delivered > 64 * 304, "{kind:?} six: {six}: {delivered}");
+            assert!(delivered > 16 * 304, "{kind:?} six: {six}: {delivered}");
         }
     }
 }

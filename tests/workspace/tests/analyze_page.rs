@@ -4,14 +4,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{command, root};
 use serde_json::{Value, json};
+use thinair_tests::{command, root};
 
 /// Widths of the window, in CSS pixels.
 const WIDTHS: [u32; 2] = [1280, 390];
@@ -35,7 +33,7 @@ fn nothing_stands_outside_of_the_window() {
         ("mqtt", named("mqtt311_tcp4_qos1.pcap")),
         ("rtp", named("rtp_udp4_pcmu.pcap")),
         ("path", vec![long]),
-        ("all", common::files(&captures, ".pcap")),
+        ("all", thinair_tests::files(&captures, ".pcap")),
     ] {
         let page = folder.join(format!("{name}.html"));
         let output = Command::new(command())

@@ -6,18 +6,16 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use common::{metadata, root, text};
 use serde_json::Value;
 use thinair_os::signals::{Ask, ask};
 use thinair_os::{Interface, Namespace};
+use thinair_tests::{metadata, root, text};
 
 /// Time limit of every process, in seconds.
 const LIMIT: &str = "300";
@@ -34,7 +32,7 @@ struct ServerBench {
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<Option<String>> = OnceLock::new();
     let command = COMMAND.get_or_init(|| match Namespace::create_unnamed() {
-        Ok(_) => Some(common::command()),
+        Ok(_) => Some(thinair_tests::command()),
         Err(why) => {
             println!("skipped: {why}");
             None

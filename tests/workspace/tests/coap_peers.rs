@@ -8,8 +8,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -17,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use common::{command, metadata, root, text};
 use serde_json::Value;
 use thinair_capture::{LinkType, Reader, Timestamp, Writer};
+use thinair_tests::{command, metadata, root, text};
 use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, Type};

@@ -6,15 +6,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{metadata, text};
 use serde_json::Value;
+use thinair_tests::{metadata, text};
 
 /// Time limit of a run, in seconds.
 const LIMIT: &str = "300";
@@ -32,7 +30,7 @@ fn start(folder: &Path) -> Child {
         .args([
             "--foreground",
             LIMIT,
-            &common::laboratory(),
+            &thinair_tests::laboratory(),
             "paper",
             "run",
             "coap-tunnel-rtt",

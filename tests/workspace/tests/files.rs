@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{files, metadata, root, text};
+use thinair_tests::{files, metadata, root, text};
 
 /// The crates that may have unsafe code: system calls, and pointers of C.
 const UNSAFE: &[&str] = &["thinair-os", "thinair-c", "thinair-librohc"];

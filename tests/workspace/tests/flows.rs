@@ -3,15 +3,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{OutputFolder, datagram, write};
-use common::{command, files, root};
 use serde_json::Value;
 use thinair_capture::LinkType;
+use thinair_tests::tshark::{OutputFolder, datagram, write};
+use thinair_tests::{command, files, root};
 
 fn captures() -> Vec<PathBuf> {
     let mut folders = vec![root().join("captures")];

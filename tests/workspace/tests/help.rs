@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -59,8 +57,8 @@ fn helps() -> Vec<Help> {
         }
     }
     let mut all = Vec::new();
-    walk(("thinair", &common::command()), &[], &mut all);
-    walk(("thinair-lab", &common::laboratory()), &[], &mut all);
+    walk(("thinair", &thinair_tests::command()), &[], &mut all);
+    walk(("thinair-lab", &thinair_tests::laboratory()), &[], &mut all);
     let names: BTreeSet<_> = all.iter().map(Help::name).collect();
     for known in [
         "thinair analyze",

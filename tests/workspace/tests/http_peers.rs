@@ -7,8 +7,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -23,7 +21,7 @@ const LIMIT: &str = "90";
 /// Path of the command. The environment may name an existing build.
 fn thinair() -> &'static str {
     static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(common::laboratory)
+    COMMAND.get_or_init(thinair_tests::laboratory)
 }
 
 /// Larger than windows and buffers, without repetition.
@@ -107,7 +105,7 @@ fn has(command: &str, package: &str) -> bool {
 
 /// Folder in which `make test` has installed modules for Node.
 fn modules() -> PathBuf {
-    let target = common::text(&common::metadata(), "target_directory");
+    let target = thinair_tests::text(&thinair_tests::metadata(), "target_directory");
     Path::new(&target).join("http-peers/node/node_modules")
 }
 
@@ -121,7 +119,7 @@ fn has_spdy() -> bool {
 
 /// Folder in which `make test` has installed packages of Python.
 fn python() -> PathBuf {
-    let target = common::text(&common::metadata(), "target_directory");
+    let target = thinair_tests::text(&thinair_tests::metadata(), "target_directory");
     Path::new(&target).join("coap-peers/python")
 }
 
@@ -134,7 +132,7 @@ fn has_aioquic() -> bool {
 }
 
 fn script(name: &str) -> String {
-    common::root().join("tests/workspace/peers").join(name).to_str().unwrap().to_owned()
+    thinair_tests::root().join("tests/workspace/peers").join(name).to_str().unwrap().to_owned()
 }
 
 /// Report of our client on an object, and its octets.

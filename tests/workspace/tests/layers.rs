@@ -5,14 +5,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use common::{metadata, root, text};
 use serde_json::Value;
+use thinair_tests::{metadata, root, text};
 
 /// Layer of every crate, including planned ones. A crate that is not listed fails the test.
 const LAYERS: &[(&str, u8)] = &[

@@ -6,8 +6,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,9 +13,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use common::{metadata, text};
 use serde_json::Value;
 use thinair_capture::Reader;
+use thinair_tests::{metadata, text};
 
 /// Time limit of a run in seconds, far above the usual time.
 const LIMIT: &str = "60";
@@ -26,7 +24,7 @@ const LIMIT: &str = "60";
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<(String, Option<String>)> = OnceLock::new();
     let (command, missing) = COMMAND.get_or_init(|| {
-        let command = common::command();
+        let command = thinair_tests::command();
         let tried = Command::new(&command).args(["link", "run", "--create", "--", "true"]).output().unwrap();
         let stderr = String::from_utf8_lossy(&tried.stderr).into_owned();
         assert!(
@@ -393,8 +391,8 @@ fn the_tunnel_over_a_link_of_the_manual_works() {
     if thinair().is_none() || !has("ping", "iputils-ping") {
         return;
     }
-    common::world::in_a_world("the_tunnel_over_a_link_of_the_manual_works", || {
-        let manual = fs::read_to_string(common::root().join("docs/tunnel.md")).unwrap();
+    thinair_tests::world::in_a_world("the_tunnel_over_a_link_of_the_manual_works", || {
+        let manual = fs::read_to_string(thinair_tests::root().join("docs/tunnel.md")).unwrap();
         let (_, rest) = manual.split_once("On one machine, as root.").unwrap();
         let (block, _) = rest.split_once("\n## ").unwrap();
         let lines: Vec<_> = block.lines().filter_map(|line| line.strip_prefix("    ")).collect();

@@ -8,8 +8,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
 
-use common::{command, metadata, root, text};
 use serde_json::Value;
 use thinair_capture::Reader;
 use thinair_rohc::packet;
@@ -25,6 +22,7 @@ use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Instant, Mode, ProfileSet, RtpDetection,
 };
+use thinair_tests::{command, metadata, root, text};
 use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 

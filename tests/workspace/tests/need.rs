@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::root;
+use thinair_tests::root;
 
 fn program(path: &Path, text: &str) {
     fs::write(path, text).unwrap();

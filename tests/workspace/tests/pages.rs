@@ -1,16 +1,14 @@
 //! README.md, ARCHITECTURE.md, CONTRIBUTING.md and docs/: tables and outputs are those that their commands print, links lead
-//! somewhere, the index has every page, and pages stay short. Commands of the pages are run by `documented_commands.rs`.
+//! somewhere, the index has every page, and pages stay short. Commands of the pages are run by `documented_commands`.
 
 #![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::root;
+use thinair_tests::root;
 
 /// Pages that a reader begins with, and the most lines of each.
 const SHORT: [(&str, usize); 2] = [("README.md", 140), ("ARCHITECTURE.md", 150)];
@@ -19,7 +17,7 @@ const SHORT: [(&str, usize); 2] = [("README.md", 140), ("ARCHITECTURE.md", 150)]
 fn no_table_is_stale() {
     let output = Command::new(root().join("scripts/docs"))
         .arg("--check")
-        .env("THINAIR", common::command())
+        .env("THINAIR", thinair_tests::command())
         .output()
         .unwrap();
     let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -48,7 +46,7 @@ fn the_index_has_every_page() {
     let folder = root().join("docs");
     let index: BTreeSet<_> =
         links(&fs::read_to_string(folder.join("README.md")).unwrap()).into_iter().collect();
-    for page in common::files(&folder, ".md") {
+    for page in thinair_tests::files(&folder, ".md") {
         let name = page.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
         assert!(name == "README.md" || index.contains(&name), "docs/README.md has no {name}");
     }
@@ -66,7 +64,7 @@ fn pages() -> Vec<PathBuf> {
     let root = root();
     let first =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "extras/wireshark/README.md"];
-    let docs = common::files(&root.join("docs"), ".md");
+    let docs = thinair_tests::files(&root.join("docs"), ".md");
     first.iter().map(|page| root.join(page)).chain(docs).collect()
 }
 

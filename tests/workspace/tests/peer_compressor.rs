@@ -4,7 +4,7 @@
 //! `THINAIR_PEER_COMPRESSOR` names a program; without it, it is that of `make peers` around rohc-lib
 //! (`extras/peers/compressor.c`); without both the test is skipped with a message. The program is started
 //! anew for every stream, as `PROGRAM small|large MAX_CID v1|v2`: kind of CIDs, highest CID, and set of profiles (`PROFILES` in
-//! `common/peer.rs`). It answers every request before it reads the next one, and ends with its input. Numbers have 32 bits
+//! `src/peer.rs`). It answers every request before it reads the next one, and ends with its input. Numbers have 32 bits
 //! unless noted, least significant octet first.
 //!
 //! | request, on its standard input | answer, on its standard output |
@@ -17,12 +17,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, MODES, PROFILES, StreamRun, groups, hex, program};
 use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Interop, Mode};
+use thinair_tests::peer::{BLOCKS, CIDS, MODES, PROFILES, StreamRun, groups, hex, program};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
@@ -52,7 +50,7 @@ fn packets_of_another_compressor_come_back() {
             let mut counts = CompressorCounts::default();
             for stream in streams {
                 let run = StreamRun { program: &program, profiles, mode, cids, stream };
-                run.go(&mut counts, &mut failures, &mut formats);
+                receive(&run, &mut counts, &mut failures, &mut formats);
             }
             let CompressorCounts { right, wrong, refused, by_peer } = counts;
             let all = right + wrong + refused + by_peer;
@@ -102,71 +100,69 @@ fn has_idle_ack(packet: &[u8], chain: &HeaderChain<'_>) -> bool {
     tcp.is_some_and(|tcp| !tcp.ack && tcp.acknowledgment_number != 0)
 }
 
-impl StreamRun<'_> {
-    fn go(
-        &self,
-        counts: &mut CompressorCounts,
-        failures: &mut BTreeMap<String, String>,
-        formats: &mut BTreeMap<(&'static str, &'static str), usize>,
-    ) {
-        let channel = self.channel();
-        let mode = if self.mode == "o" { Mode::Optimistic } else { Mode::Unidirectional };
-        let config =
-            DecompressorConfig { mode, interop: Interop::ROHC_LIB, ..DecompressorConfig::new(channel) };
-        let mut decompressor =
-            Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
-        let mut peer = self.start(&[]);
-        let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
-        for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
-            peer.write(&now.as_nanos().to_le_bytes());
-            peer.put(packet);
-            peer.put(&feedback);
-            peer.flush();
-            let (rohc, status) = (peer.octets(), peer.octet());
-            feedback.clear();
-            if status != 0 {
-                counts.by_peer += 1;
-                continue;
-            }
-            let what = match decompressor.decompress(*now, &rohc, &mut out) {
-                Ok(done) if out[..done.len] == packet[..] => {
-                    counts.right += 1;
-                    *formats.entry((done.profile.name(), done.format.name())).or_default() += 1;
-                    None
-                }
-                _ if deviates(self.profiles.0, packet)
-                    || WRONG_SUMS.iter().any(|name| self.stream.name.ends_with(name)) =>
-                {
-                    counts.by_peer += 1;
-                    None
-                }
-                Ok(done) => {
-                    counts.wrong += 1;
-                    Some(format!("{} read as\n  {}", done.format.name(), hex(&out[..done.len])))
-                }
-                Err(error) => {
-                    counts.refused += 1;
-                    Some(format!("refused: {error}"))
-                }
-            };
-            while let Some(len) = decompressor.poll_feedback(&mut element) {
-                feedback.extend_from_slice(&element[..len]);
-            }
-            // Later failures are mostly consequences of the first.
-            if let Some(what) = what
-                && !failures.contains_key(&self.stream.name)
-            {
-                let failure = format!(
-                    "mode {}, {} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
-                    self.mode,
-                    self.cids.0,
-                    i + 1,
-                    hex(packet),
-                    hex(&rohc),
-                );
-                failures.insert(self.stream.name.clone(), failure);
-            }
+/// Has a stream compressed by the peer, and decompresses it.
+fn receive(
+    run: &StreamRun<'_>,
+    counts: &mut CompressorCounts,
+    failures: &mut BTreeMap<String, String>,
+    formats: &mut BTreeMap<(&'static str, &'static str), usize>,
+) {
+    let channel = run.channel();
+    let mode = if run.mode == "o" { Mode::Optimistic } else { Mode::Unidirectional };
+    let config = DecompressorConfig { mode, interop: Interop::ROHC_LIB, ..DecompressorConfig::new(channel) };
+    let mut decompressor =
+        Decompressor::new(config, DecompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
+    let mut peer = run.start(&[]);
+    let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
+    for (i, (now, packet)) in run.stream.packets.iter().enumerate() {
+        peer.write(&now.as_nanos().to_le_bytes());
+        peer.put(packet);
+        peer.put(&feedback);
+        peer.flush();
+        let (rohc, status) = (peer.octets(), peer.octet());
+        feedback.clear();
+        if status != 0 {
+            counts.by_peer += 1;
+            continue;
         }
-        peer.end();
+        let what = match decompressor.decompress(*now, &rohc, &mut out) {
+            Ok(done) if out[..done.len] == packet[..] => {
+                counts.right += 1;
+                *formats.entry((done.profile.name(), done.format.name())).or_default() += 1;
+                None
+            }
+            _ if deviates(run.profiles.0, packet)
+                || WRONG_SUMS.iter().any(|name| run.stream.name.ends_with(name)) =>
+            {
+                counts.by_peer += 1;
+                None
+            }
+            Ok(done) => {
+                counts.wrong += 1;
+                Some(format!("{} read as\n  {}", done.format.name(), hex(&out[..done.len])))
+            }
+            Err(error) => {
+                counts.refused += 1;
+                Some(format!("refused: {error}"))
+            }
+        };
+        while let Some(len) = decompressor.poll_feedback(&mut element) {
+            feedback.extend_from_slice(&element[..len]);
+        }
+        // Later failures are mostly consequences of the first.
+        if let Some(what) = what
+            && !failures.contains_key(&run.stream.name)
+        {
+            let failure = format!(
+                "mode {}, {} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
+                run.mode,
+                run.cids.0,
+                i + 1,
+                hex(packet),
+                hex(&rohc),
+            );
+            failures.insert(run.stream.name.clone(), failure);
+        }
     }
+    peer.end();
 }

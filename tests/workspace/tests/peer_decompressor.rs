@@ -3,7 +3,7 @@
 //! `THINAIR_PEER_DECOMPRESSOR` names a program; without it, it is that of `make peers` around rohc-lib
 //! (`extras/peers/decompressor.c`); without both the test is skipped with a message. The program is started
 //! anew for every stream, as `PROGRAM small|large MAX_CID v1|v2 u|o`: kind of CIDs, highest CID, set of profiles (`PROFILES` in
-//! `common/peer.rs`), and target mode. It answers every request before it reads the next one, and ends with its
+//! `src/peer.rs`), and target mode. It answers every request before it reads the next one, and ends with its
 //! input. Numbers have 32 bits, least significant octet first.
 //!
 //! | request, on its standard input | answer, on its standard output |
@@ -19,14 +19,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::peer::{
+use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Format, Instant, RtpDetection, packet};
+use thinair_tests::peer::{
     BLOCKS, CIDS, CaptureStream, MODES, PROFILES, PeerProgram, RTP_PORTS, StreamRun, groups, hex, program,
 };
-use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Format, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
@@ -53,7 +51,7 @@ fn another_decompressor_gives_the_packets_back() {
             let mut counts = DecompressorCounts::default();
             for stream in streams {
                 let run = StreamRun { program: &program, profiles, mode, cids, stream };
-                run.go(&mut counts, &mut failures, &mut sent);
+                send(&run, &mut counts, &mut failures, &mut sent);
             }
             let DecompressorCounts { right, wrong, refused, beyond } = &counts;
             println!(
@@ -192,76 +190,75 @@ struct DecompressorCounts {
     beyond: BTreeMap<&'static str, usize>,
 }
 
-impl StreamRun<'_> {
-    fn go(
-        &self,
-        counts: &mut DecompressorCounts,
-        failures: &mut BTreeMap<String, String>,
-        sent: &mut BTreeMap<(&'static str, &'static str), usize>,
-    ) {
-        let channel = self.channel();
-        let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap().or_guess();
-        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
-        let mut peer = self.start(&[self.mode]);
-        let mut out = vec![0; 70_000];
-        let mut flows = FlowHistories::new();
-        let mut ids = BTreeMap::new();
-        for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
-            if let Some(reason) = beyond(self.profiles.0, packet, &mut flows) {
-                *counts.beyond.entry(reason).or_default() += 1;
-                continue;
-            }
-            let done = compressor.compress(*now, packet, &mut out).unwrap();
-            let rohc = &out[..done.len];
-            *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
-            let answer = PeerAnswer::of(&mut peer, rohc);
-            let id = innermost_id(packet);
-            let last = ids.insert(done.cid.value(), id).unwrap_or(id);
-            let goes_back = (1..64).contains(&last.wrapping_sub(id));
-            let what = if answer.packet == *packet {
-                counts.right += 1;
-                None
-            } else if answer.packet.is_empty() && done.format == Format::CoCommon && goes_back {
-                // The peer has no interval for the 8 bits of an IP-ID in co_common (RFC 5225, section 6.6.7: 63 of 256 values are
-                // behind).
-                *counts.beyond.entry("co_common with an IP-ID that goes back").or_default() += 1;
-                None
-            } else if answer.packet.is_empty() {
-                counts.refused += 1;
-                Some(format!("refused with status {}", answer.status))
-            } else {
-                counts.wrong += 1;
-                Some(format!("read as\n  {}", hex(&answer.packet)))
-            };
-            // Later failures are mostly consequences of the first.
-            if let Some(what) = what
-                && !failures.contains_key(&self.stream.name)
-            {
-                let failure = format!(
-                    "{}, mode {}, {} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
-                    self.profiles.0,
-                    self.mode,
-                    self.cids.0,
-                    i + 1,
-                    done.cid.value(),
-                    done.profile.name(),
-                    done.format.name(),
-                    hex(packet),
-                    hex(rohc),
-                );
-                failures.insert(self.stream.name.clone(), failure);
-            }
-            // An ACK in U-mode, which rohc-lib sends, would cause a mode transition.
-            assert!(self.mode == "o" || answer.feedback.is_empty(), "there is feedback in mode u");
-            if !answer.feedback.is_empty() {
-                for element in packet::parts(&answer.feedback).unwrap().feedback {
-                    compressor.receive_feedback(*now, element).unwrap();
-                }
+/// Sends a stream through the peer.
+fn send(
+    run: &StreamRun<'_>,
+    counts: &mut DecompressorCounts,
+    failures: &mut BTreeMap<String, String>,
+    sent: &mut BTreeMap<(&'static str, &'static str), usize>,
+) {
+    let channel = run.channel();
+    let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap().or_guess();
+    let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
+    let mut peer = run.start(&[run.mode]);
+    let mut out = vec![0; 70_000];
+    let mut flows = FlowHistories::new();
+    let mut ids = BTreeMap::new();
+    for (i, (now, packet)) in run.stream.packets.iter().enumerate() {
+        if let Some(reason) = beyond(run.profiles.0, packet, &mut flows) {
+            *counts.beyond.entry(reason).or_default() += 1;
+            continue;
+        }
+        let done = compressor.compress(*now, packet, &mut out).unwrap();
+        let rohc = &out[..done.len];
+        *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
+        let answer = PeerAnswer::of(&mut peer, rohc);
+        let id = innermost_id(packet);
+        let last = ids.insert(done.cid.value(), id).unwrap_or(id);
+        let goes_back = (1..64).contains(&last.wrapping_sub(id));
+        let what = if answer.packet == *packet {
+            counts.right += 1;
+            None
+        } else if answer.packet.is_empty() && done.format == Format::CoCommon && goes_back {
+            // The peer has no interval for the 8 bits of an IP-ID in co_common (RFC 5225, section 6.6.7: 63 of 256 values are
+            // behind).
+            *counts.beyond.entry("co_common with an IP-ID that goes back").or_default() += 1;
+            None
+        } else if answer.packet.is_empty() {
+            counts.refused += 1;
+            Some(format!("refused with status {}", answer.status))
+        } else {
+            counts.wrong += 1;
+            Some(format!("read as\n  {}", hex(&answer.packet)))
+        };
+        // Later failures are mostly consequences of the first.
+        if let Some(what) = what
+            && !failures.contains_key(&run.stream.name)
+        {
+            let failure = format!(
+                "{}, mode {}, {} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
+                run.profiles.0,
+                run.mode,
+                run.cids.0,
+                i + 1,
+                done.cid.value(),
+                done.profile.name(),
+                done.format.name(),
+                hex(packet),
+                hex(rohc),
+            );
+            failures.insert(run.stream.name.clone(), failure);
+        }
+        // An ACK in U-mode, which rohc-lib sends, would cause a mode transition.
+        assert!(run.mode == "o" || answer.feedback.is_empty(), "there is feedback in mode u");
+        if !answer.feedback.is_empty() {
+            for element in packet::parts(&answer.feedback).unwrap().feedback {
+                compressor.receive_feedback(*now, element).unwrap();
             }
         }
-        peer.end();
     }
+    peer.end();
 }
 
 struct PeerAnswer {

@@ -15,16 +15,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::tshark::hex;
 use thinair_link::Random;
+use thinair_tests::tshark::hex;
 use thinair_ule::ts::{Afc, HEADER, TsHeader};
 use thinair_ule::{
     AfterBadCrc, Encapsulator, EncapsulatorConfig, EtherType, Npa, Packing, Payload, Pid, Receiver,

@@ -5,17 +5,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{command, files, root};
 use serde_json::Value;
 use thinair_analyze::Directions;
 use thinair_capture::Reader;
 use thinair_lowpan::Contexts;
+use thinair_tests::{command, files, root};
 
 /// Maximum relative difference between the promised octets and those on the link.
 const TOLERANCE: f64 = 0.01;

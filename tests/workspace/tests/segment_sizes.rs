@@ -7,8 +7,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,7 +52,7 @@ print(f'all is there after {time.monotonic() - start:.3f} s')
 
 /// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
-    let command = common::command();
+    let command = thinair_tests::command();
     let tried =
         Command::new(&command).args(["link", "run", "--create", "--", "python3", "-c", ""]).output().unwrap();
     if tried.status.success() {
@@ -70,7 +68,7 @@ fn thinair() -> Option<String> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let target = common::text(&common::metadata(), "target_directory");
+    let target = thinair_tests::text(&thinair_tests::metadata(), "target_directory");
     let folder = Path::new(&target).join("segment-sizes").join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();

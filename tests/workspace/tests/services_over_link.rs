@@ -7,8 +7,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -82,7 +80,7 @@ fn simulated(fetched: &Fetched) -> PacketSizes {
 
 /// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
-    let command = common::command();
+    let command = thinair_tests::command();
     let tried = Command::new(&command).args(["link", "run", "--create", "--", "true"]).output().unwrap();
     if tried.status.success() {
         return Some(command);
@@ -94,7 +92,7 @@ fn thinair() -> Option<String> {
 }
 
 fn folder() -> PathBuf {
-    let target = common::text(&common::metadata(), "target_directory");
+    let target = thinair_tests::text(&thinair_tests::metadata(), "target_directory");
     let folder = Path::new(&target).join("services-over-link");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("served")).unwrap();
@@ -132,7 +130,7 @@ fn measured(thinair: &str, folder: &Path, case: &LinkCase) -> (PacketSizes, Valu
         .args(link)
         .args(["--", "bash", "-c", &script])
         .env("THINAIR", thinair)
-        .env("THINAIR_LAB", common::laboratory())
+        .env("THINAIR_LAB", thinair_tests::laboratory())
         .current_dir(folder)
         .output()
         .unwrap();
@@ -170,7 +168,7 @@ fn kernels_send_what_was_calculated() {
         let fetched = case.fetch.run(1);
         let expected = simulated(&fetched);
         let mut report = Value::Null;
-        let sizes = common::measured_until(&expected, || {
+        let sizes = thinair_tests::measured_until(&expected, || {
             let (sizes, of_fetch) = measured(&thinair, &folder, &case);
             report = of_fetch;
             sizes

@@ -6,8 +6,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +25,7 @@ const OBJECT: &[u8] = b"+29@GNU\\cj";
 
 /// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
-    let command = common::command();
+    let command = thinair_tests::command();
     let tried = Command::new(&command).args(["link", "run", "--create", "--", "true"]).output().unwrap();
     if tried.status.success() {
         return Some(command);
@@ -39,7 +37,7 @@ fn thinair() -> Option<String> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let target = common::text(&common::metadata(), "target_directory");
+    let target = thinair_tests::text(&thinair_tests::metadata(), "target_directory");
     let folder = Path::new(&target).join("transports").join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("objects")).unwrap();
@@ -67,7 +65,7 @@ fn last_exchange(name: &str, thinair: &str, script: &str) -> Exchange {
             ])
             .args(["--", "bash", "-c", script])
             .env("THINAIR", thinair)
-            .env("THINAIR_LAB", common::laboratory())
+            .env("THINAIR_LAB", thinair_tests::laboratory())
             .current_dir(&folder)
             .output()
             .unwrap();
@@ -140,7 +138,7 @@ fn http_with_fast_open_takes_six() {
             sleep 1
         done";
     let expected = (6, [120, 148, 39]);
-    let measured = common::measured_until(&(expected, 317, Some(0.0)), || {
+    let measured = thinair_tests::measured_until(&(expected, 317, Some(0.0)), || {
         let of = last_exchange("iot-http", &thinair, script);
         (counts(&of), of.total(), of.set_up_share())
     });

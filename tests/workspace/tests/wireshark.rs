@@ -5,17 +5,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{self, OutputFolder, hex, ok};
-use common::{command, root, text};
 use serde_json::Value;
 use thinair_capture::{LinkType, Reader};
+use thinair_tests::tshark::{self, OutputFolder, hex, ok};
+use thinair_tests::{command, root, text};
 use thinair_wire::header::coap::Coap;
 
 /// Profile of the dissector.
@@ -256,7 +254,7 @@ fn prepared() -> Option<String> {
 
 /// CoAP over UDP of real stacks; those over IPv4 also without UDP checksums.
 fn captures(folder: &OutputFolder) -> Vec<PathBuf> {
-    let all = common::files(&root().join("captures"), ".pcap");
+    let all = thinair_tests::files(&root().join("captures"), ".pcap");
     let mut captures: Vec<_> = all
         .into_iter()
         .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("coap_udp"))

@@ -8,12 +8,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::LinkType;
+use thinair_tests::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_ule::crc::Crc32;
 use thinair_ule::gse::{Accept, BbHeader, DataField, GseReceiver, GseSlot, Label, Put, ReUse, Sending};
 use thinair_ule::{EtherType, Npa};

@@ -5,14 +5,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::tshark::{self, OutputFolder, hex, values};
 use thinair_capture::LinkType;
 use thinair_lowpan::fragment::Fragments;
 use thinair_lowpan::frame::{AuxSecurityHeader, FrameType, FrameVersion, KeyIdMode, WpanFrame};
 use thinair_lowpan::stack::{MeshHeader, write_broadcast};
 use thinair_lowpan::{CompressedPacket, LinkAddress, Links, LowpanSettings, compress, dispatch, fcs};
+use thinair_tests::tshark::{self, OutputFolder, hex, values};
 
 /// IEEE 802.15.4 with frame check sequence, and without.
 const WITH_FCS: LinkType = LinkType(195);

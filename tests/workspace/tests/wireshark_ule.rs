@@ -5,21 +5,19 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::root;
-use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::{LinkType, Reader};
 use thinair_link::Random;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, ProfileId, ProfileSet,
 };
+use thinair_tests::root;
+use thinair_tests::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_ule::crc::Crc32;
 use thinair_ule::extension::{ExtensionChain, OptionalHeaders};
 use thinair_ule::psi::{Pat, Pmt, Program};

@@ -1,12 +1,14 @@
 //! A program around another implementation, for tests and benchmarks.
 
+#![allow(unreachable_pub, reason = "a library of tests has this module, too")]
+
 use std::ffi::OsStr;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Program that answers each request on its standard input before it reads the next one, and ends with its input, at the latest
 /// with this value. Numbers have 32 bits unless noted, least significant octet first.
-pub(crate) struct PeerProgram {
+pub struct PeerProgram {
     child: Child,
     /// `None` behind the end of the input.
     requests: Option<BufWriter<ChildStdin>>,
@@ -15,7 +17,7 @@ pub(crate) struct PeerProgram {
 
 impl PeerProgram {
     /// Starts it; `messages` is its standard error.
-    pub(crate) fn start(program: &OsStr, arguments: &[&str], messages: Stdio) -> Self {
+    pub fn start(program: &OsStr, arguments: &[&str], messages: Stdio) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         let mut child =
@@ -26,23 +28,23 @@ impl PeerProgram {
     }
 
     /// Appends octets to the request.
-    pub(crate) fn write(&mut self, octets: &[u8]) {
+    pub fn write(&mut self, octets: &[u8]) {
         self.requests.as_mut().expect("it runs").write_all(octets).expect("it reads");
     }
 
     /// Appends a length and its octets to the request.
-    pub(crate) fn put(&mut self, octets: &[u8]) {
+    pub fn put(&mut self, octets: &[u8]) {
         self.write(&(octets.len() as u32).to_le_bytes());
         self.write(octets);
     }
 
     /// Ends the request.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         self.requests.as_mut().expect("it runs").flush().expect("it reads");
     }
 
     /// Reads a length and its octets.
-    pub(crate) fn octets(&mut self) -> Vec<u8> {
+    pub fn octets(&mut self) -> Vec<u8> {
         let mut length = [0; 4];
         self.answers.read_exact(&mut length).expect("it answers");
         let mut octets = vec![0; u32::from_le_bytes(length) as usize];
@@ -51,14 +53,14 @@ impl PeerProgram {
     }
 
     /// Reads one octet.
-    pub(crate) fn octet(&mut self) -> u8 {
+    pub fn octet(&mut self) -> u8 {
         let mut octet = [0];
         self.answers.read_exact(&mut octet).expect("it answers");
         octet[0]
     }
 
     /// Ends the input. The program has to end with success.
-    pub(crate) fn end(mut self) {
+    pub fn end(mut self) {
         drop(self.requests.take());
         let status = self.child.wait().expect("it was started");
         assert!(status.success(), "the other implementation ends with {status}");

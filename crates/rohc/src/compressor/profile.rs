@@ -114,15 +114,15 @@ impl<C: SenderContext> AnySenderContext for C {
         config: &CompressorConfig,
         shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
-        SenderContext::receive_feedback(self, now, feedback, config, C::Room::in_shared(shared))
+        SenderContext::receive_feedback(self, now, feedback, config, C::Room::of_mut(shared))
     }
 
     fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>) {
-        SenderContext::restart(self, config, C::Room::in_shared(shared));
+        SenderContext::restart(self, config, C::Room::of_mut(shared));
     }
 
     fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
-        SenderContext::release(self, C::Room::in_shared(shared))
+        SenderContext::release(self, C::Room::of_mut(shared))
     }
 
     fn withdraw_as_base(&mut self) {

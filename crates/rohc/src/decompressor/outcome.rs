@@ -29,8 +29,12 @@ pub(crate) enum Failure {
     Suspect(Format),
     /// The context was just repaired; RFC 3095 holds its first packets back.
     OnTrial(Format),
-    /// No memory for the extension headers.
+    /// No context has room for the packet, which is not verified.
+    TooLarge,
+    /// The packet is verified, and there is no memory for its fields.
     NoMemory,
+    /// An IR-CR packet without its base.
+    NoBase,
     /// The caller's buffer is too short. The value is the number of octets needed.
     NoRoom(usize),
 }
@@ -112,7 +116,7 @@ pub(crate) enum Problem {
 impl Problem {
     pub(crate) fn error(self, cid: Cid, have: usize) -> DecompressError {
         match self {
-            Self::NoContext => DecompressError::NoContext(cid),
+            Self::NoContext | Self::Failure(Failure::NoBase) => DecompressError::NoContext(cid),
             Self::UnsupportedProfile(low) => DecompressError::UnsupportedProfile(cid, low),
             Self::Failure(Failure::Malformed) => DecompressError::Malformed(cid),
             Self::Failure(Failure::NotAllowed(format)) => DecompressError::NotAllowed(cid, format),
@@ -124,7 +128,7 @@ impl Problem {
                 DecompressError::Ambiguous(cid, format)
             }
             Self::Failure(Failure::OnTrial(format)) => DecompressError::OnTrial(cid, format),
-            Self::Failure(Failure::NoMemory) => DecompressError::NoMemory(cid),
+            Self::Failure(Failure::TooLarge | Failure::NoMemory) => DecompressError::NoMemory(cid),
             Self::Failure(Failure::NoRoom(need)) => DecompressError::OutputTooSmall { need, have },
         }
     }

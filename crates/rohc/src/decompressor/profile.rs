@@ -1,8 +1,6 @@
 //! Interface of a profile at the decompressor.
 
-use thinair_wire::coder::Traced;
-
-use super::{Decompressor, DecompressorConfig, Failure, Problem, SharedMemory, Threshold, Verified};
+use super::{DecompressorConfig, Failure, Threshold};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
@@ -17,66 +15,17 @@ use crate::packet::PacketHeader;
 pub(crate) struct IncomingPacket<'a, 'p, 'm> {
     pub(crate) at: Moment,
     pub(crate) header: &'a PacketHeader<'p>,
+    pub(crate) config: &'a DecompressorConfig,
     /// A packet of the CID has failed, or was held back, before.
     pub(crate) has_failed: bool,
     /// Messages of both directions, at an endpoint.
     pub(crate) linked: Option<Linked<'a, 'm>>,
 }
 
-/// A profile, or the profiles of one RFC, at the decompressor. Its context implements it.
+/// State of a context, and the feedback on its packets. A profile decompresses them as a [`Receiver`](crate::flow::receiver::Receiver).
 pub(crate) trait ReceiverContext {
-    /// Creates a context for a CID without one.
-    fn new(profile: ProfileId) -> Self
-    where
-        Self: Sized;
-
     /// Its profile.
     fn profile(&self) -> ProfileId;
-
-    /// Decompresses an IR or IR-CR packet of `profile`. Once it is verified, the context of the CID continues, or is replaced.
-    fn initialize<'m>(
-        decompressor: &mut Decompressor<'m>,
-        profile: ProfileId,
-        packet: IncomingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Result<Verified, Problem>
-    where
-        Self: Sized;
-
-    /// Decompresses an IR-DYN packet of `profile`.
-    fn decompress_ir_dyn(
-        &mut self,
-        _profile: ProfileId,
-        _packet: IncomingPacket<'_, '_, '_>,
-        _config: &DecompressorConfig,
-        _shared: &mut SharedMemory<'_>,
-        _out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        Err(Failure::Malformed)
-    }
-
-    /// Decompresses any other packet.
-    fn decompress<'m>(
-        &mut self,
-        packet: IncomingPacket<'_, '_, 'm>,
-        config: &DecompressorConfig,
-        shared: &mut SharedMemory<'m>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure>;
-
-    /// Returns its memory to the channel.
-    fn release(&mut self, _shared: &mut SharedMemory<'_>) {}
-
-    /// Passes the fields of a packet to `on_field`, as far as the context allows, and returns its format.
-    fn dissect<'p>(
-        &self,
-        packet: &PacketHeader<'p>,
-        config: &DecompressorConfig,
-        shared: &SharedMemory<'_>,
-        on_field: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format>
-    where
-        Self: Sized;
 
     /// State of the context, for monitoring.
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;

@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::{
     Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem, ReceiverContext,
+    SharedMemory,
 };
 use crate::cid::Cid;
 use crate::decompressor::Failure;
@@ -29,8 +30,11 @@ impl Decompressor<'_> {
     #[cold]
     pub(super) fn note_failure(&mut self, header: &PacketHeader<'_>, problem: &Problem) {
         let Some(slot) = self.contexts.get_mut(header.cid.index()) else { return };
-        if let Problem::Failure(Failure::NoRoom(_)) = problem {
-            return;
+        match problem {
+            Problem::Failure(Failure::NoRoom(_)) => return,
+            // The packet is verified, and the context has lost part of its memory.
+            Problem::Failure(Failure::NoMemory) => slot.end(&mut self.shared),
+            _ => {}
         }
         if let Some(ack) = slot.note_failure(self.moment, header.first, problem, &self.config) {
             self.send_feedback(header.cid, ack, Err(problem));
@@ -52,7 +56,7 @@ impl Decompressor<'_> {
             Some(context) => context.complete(element, outcome.ok(), config),
             None => element,
         };
-        if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
+        if outcome.is_err_and(Problem::lacks_memory) {
             // RFC 3843, section 3.7, for the profile that has it; REJECT for others.
             element.context_memory = slot.place.profile() == Some(ProfileId::Ip);
             element.reject = !element.context_memory;
@@ -68,6 +72,14 @@ impl Decompressor<'_> {
 }
 
 impl DecompressorContext {
+    /// Ends a context, whose memory returns to the channel.
+    fn end(&mut self, shared: &mut SharedMemory<'_>) {
+        self.release(shared);
+        if let Some(health) = self.place.context_mut().and_then(ReceiverContext::health_mut) {
+            health.drop_static();
+        }
+    }
+
     /// True if there is feedback for the context.
     fn is_two_way(&self, config: &DecompressorConfig) -> bool {
         config.mode != Mode::Unidirectional || self.place.context().is_some_and(ReceiverContext::is_two_way)
@@ -95,7 +107,7 @@ impl DecompressorContext {
         if is_static_wrong {
             self.behind_ir_dyn = 0;
         }
-        if let Some(Failure::NoMemory) = problem.failure() {
+        if problem.lacks_memory() {
             return Some(AckType::StaticNack);
         }
         let policy = NackPolicy { config, is_two_way, failures_since_nack: self.failures_since_nack };
@@ -130,6 +142,11 @@ impl DecompressorContext {
 }
 
 impl Problem {
+    /// True if there is no memory for the packet.
+    fn lacks_memory(&self) -> bool {
+        matches!(self, Self::Failure(Failure::TooLarge | Failure::NoMemory))
+    }
+
     /// The failure that a profile has reported, if there is one.
     fn failure(&self) -> Option<&Failure> {
         match self {

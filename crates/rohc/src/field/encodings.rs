@@ -43,7 +43,8 @@ impl<S: Serial + Word> Counter<S> {
 
     /// Creates a field to be written, with bounds that are half the space apart if no number of bits is enough.
     #[inline]
-    pub(crate) fn within(value: S, (low, high): (S, S)) -> Self {
+    pub(crate) fn within(value: S, bounds: (S, S)) -> Self {
+        let (low, high) = bounds;
         Self { value, low, high, bits: 0 }
     }
 

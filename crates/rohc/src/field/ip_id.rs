@@ -107,7 +107,7 @@ impl Watcher {
             return current;
         }
         let counts_swapped = counts_swapped();
-        self.misfit(current, (counts, counts_swapped, step == 0), sid_allowed)
+        self.misfit(current, counts, counts_swapped, step == 0, sid_allowed)
     }
 
     /// Returns the behavior after a packet that does not fit the current one. The flags are true if its IP-ID counts,
@@ -116,7 +116,9 @@ impl Watcher {
     fn misfit(
         &mut self,
         current: Behavior,
-        (counts, counts_swapped, stays): (bool, bool, bool),
+        counts: bool,
+        counts_swapped: bool,
+        stays: bool,
         sid_allowed: bool,
     ) -> Behavior {
         if self.misfits == GUESS {

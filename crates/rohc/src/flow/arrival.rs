@@ -181,6 +181,11 @@ impl Intervals {
         self.number.saturating_add(self.off)
     }
 
+    /// True if that many may have passed, of a steady pace.
+    pub(crate) fn contain(self, packets: u32) -> bool {
+        packets.abs_diff(self.number) <= self.off
+    }
+
     /// True if there was no time for silence besides the packets that were sent: at most as many as the bits of a sequence number stand for
     /// that are `ahead` of the last one, and repeat after a `turn`. Fewer than `least` lost packets do not hide a jump of a timestamp.
     pub(crate) fn leave_no_silence(self, ahead: u32, turn: u32, least: u32) -> bool {
@@ -326,7 +331,7 @@ impl Arrivals {
             return Passed { most, is_counted: false, is_exact: false, intervals };
         };
         let most = missing + u32::from(self.failed()) + 1;
-        let agrees = intervals.is_steady && most.abs_diff(intervals.number) <= intervals.off;
+        let agrees = intervals.is_steady && intervals.contain(most);
         Passed { most, is_counted: true, is_exact: at.is_alone() && agrees, intervals }
     }
 

@@ -245,7 +245,7 @@ impl<'m> Compressor<'m> {
     /// The flows of the profile `S`.
     pub(crate) fn flows_of<S: Sender>(&mut self) -> Flows<'_, 'm, S> {
         let Self { config, flows: table, shared, far_clock, .. } = self;
-        Flows { table, memory: S::Room::in_shared(shared), config, clock: far_clock }
+        Flows { table, memory: S::Room::of_mut(shared), config, clock: far_clock }
     }
 
     /// Compresses a packet by a profile; `None` if another one has to compress it.
@@ -255,7 +255,7 @@ impl<'m> Compressor<'m> {
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Outcome> {
-        if !S::is_in_use(self.config.channel.profiles(), S::Room::in_shared(&mut self.shared)) {
+        if !S::is_in_use(self.config.channel.profiles(), S::Room::of_mut(&mut self.shared)) {
             return None;
         }
         self.next_or_any::<S>(packet, out)
@@ -317,7 +317,7 @@ impl<'m> Compressor<'m> {
         let context = self.flows.context_mut::<S>(cid)?;
         let (group, config, clock) = (self.group, &self.config, &self.far_clock);
         let mut departure = Departure { now, cid, group, config, clock, is_irregular: false, linked, out };
-        let done = compress(context, S::Room::in_shared(&mut self.shared), &mut departure);
+        let done = compress(context, S::Room::of_mut(&mut self.shared), &mut departure);
         if let Some(done) = &done {
             self.charge(done);
         }
@@ -387,7 +387,7 @@ impl<'m> Compressor<'m> {
         let OutgoingPacket { now, is_irregular, .. } = *packet;
         let linked = packet.linked.take();
         let mut departure = Departure { now, cid, group, config, clock, is_irregular, linked, out };
-        let done = compress(context, C::Room::in_shared(&mut self.shared), &mut departure);
+        let done = compress(context, C::Room::of_mut(&mut self.shared), &mut departure);
         if let Ok(done) = &done
             && context.is_charged()
         {
@@ -435,7 +435,7 @@ impl<'m> Compressor<'m> {
         }
         let Self { config, flows, shared, random, .. } = self;
         let start = Start { now, cid, before: flows.context::<S>(cid), base, is_pattern, random };
-        let context = S::new(recognized, start, config, S::Room::in_shared(shared));
+        let context = S::new(recognized, start, config, S::Room::of_mut(shared));
         self.flows.set(cid, context);
         Some(cid)
     }

@@ -133,11 +133,9 @@ const ENOUGH: u16 = 5;
 impl<'m> FlowTable<'m> {
     /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
     pub(crate) fn new(
-        (mut contexts, mut links, mut buckets): (
-            Slots<'m, CompressorContext>,
-            Slots<'m, FlowLink>,
-            Slots<'m, u16>,
-        ),
+        mut contexts: Slots<'m, CompressorContext>,
+        mut links: Slots<'m, FlowLink>,
+        mut buckets: Slots<'m, u16>,
         limit: usize,
         seed: u64,
         credit: i16,

@@ -20,6 +20,7 @@ mod message;
 mod next;
 mod note;
 pub mod outline;
+mod receiver;
 mod replicate;
 mod state;
 mod template;

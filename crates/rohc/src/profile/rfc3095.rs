@@ -46,6 +46,7 @@ mod unseen;
 mod fast_path_test;
 #[cfg(test)]
 mod formats_test;
+mod receiver;
 #[cfg(test)]
 mod rtp_formats_test;
 

@@ -19,6 +19,7 @@ mod headers;
 mod late;
 mod next;
 mod note;
+mod receiver;
 mod state;
 mod stride;
 

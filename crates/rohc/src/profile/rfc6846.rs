@@ -43,6 +43,7 @@ mod note;
 mod numbers;
 mod options;
 mod pattern;
+mod receiver;
 mod replicate;
 mod segment;
 mod solve;

@@ -8,19 +8,19 @@ use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused, SenderContext};
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified,
+    DecompressorConfig, Failure, IncomingPacket, NackPolicy, ReceiverContext, Traced, Verified,
 };
 use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::establish::Establishment;
 use crate::flow::health::{Health, Verdict};
+use crate::flow::receiver::{Memory, Receiver};
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
-use crate::storage::{NoRoom, Shared};
+use crate::storage::Shared;
 
 /// Octets of the IR header without the CID.
 const IR_LEN: usize = 3;
@@ -50,7 +50,7 @@ pub(crate) struct UncompressedSender {
 }
 
 impl SenderContext for UncompressedSender {
-    type Room = NoRoom;
+    type Room = ();
 
     fn form(&self) -> FeedbackForm {
         FeedbackForm::Rfc3095
@@ -66,7 +66,7 @@ impl SenderContext for UncompressedSender {
         now: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut Shared<'_, NoRoom>,
+        _: &mut Shared<'_, ()>,
     ) -> Option<Cid> {
         self.establishment.answered(now);
         match feedback.ack {
@@ -77,7 +77,7 @@ impl SenderContext for UncompressedSender {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, NoRoom>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, ()>) {
         self.establishment.require_ir(config.repetitions.max(1));
     }
 
@@ -134,71 +134,8 @@ impl UncompressedSender {
 pub(crate) struct UncompressedReceiver;
 
 impl ReceiverContext for UncompressedReceiver {
-    fn new(_: ProfileId) -> Self {
-        Self
-    }
-
     fn profile(&self) -> ProfileId {
         ProfileId::Uncompressed
-    }
-
-    fn initialize<'m>(
-        decompressor: &mut Decompressor<'m>,
-        _: ProfileId,
-        packet: IncomingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Result<Verified, Problem> {
-        let header = packet.header;
-        let mut reader = Reader::new(header.first, header.rest);
-        ir(&mut reader).map_err(|_| Failure::Malformed)?;
-        let payload = reader.remaining();
-        let header_in = header.len_before(payload);
-        // The CRC is the last octet of the header, and does not cover itself.
-        let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
-        if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
-            return Err(Failure::Crc(Format::Ir).into());
-        }
-        let room = out.get_mut(..payload.len()).ok_or(Failure::NoRoom(payload.len()))?;
-        room.copy_from_slice(payload);
-        decompressor.set(header.cid, Self);
-        Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: payload.len() })
-    }
-
-    fn decompress<'m>(
-        &mut self,
-        packet: IncomingPacket<'_, '_, 'm>,
-        _: &DecompressorConfig,
-        _: &mut decompressor::SharedMemory<'m>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let header = packet.header;
-        if !is_ip(header.first) {
-            return Err(Failure::Malformed);
-        }
-        let len = 1 + header.rest.len();
-        let [first, room @ ..] = out.get_mut(..len).ok_or(Failure::NoRoom(len))? else {
-            return Err(Failure::NoRoom(len));
-        };
-        *first = header.first;
-        room.copy_from_slice(header.rest);
-        Ok(Verified { format: Format::Normal, header_in: header.whole.len() - len, header_out: 0, len })
-    }
-
-    fn dissect<'p>(
-        &self,
-        packet: &PacketHeader<'p>,
-        _: &DecompressorConfig,
-        _: &decompressor::SharedMemory<'_>,
-        on_field: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format> {
-        if packet.first >> 4 == 0b1111 {
-            let _ = ir(&mut Tracer::new(Reader::new(packet.first, packet.rest), on_field));
-            return Some(Format::Ir);
-        }
-        let octets = packet.rest;
-        on_field(Traced { name: "IP packet", bits: 8, value: u32::from(packet.first), octets: &[] });
-        on_field(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
-        Some(Format::Normal)
     }
 
     fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
@@ -221,5 +158,69 @@ impl ReceiverContext for UncompressedReceiver {
     /// Completes feedback: the only kind is an ACK in FEEDBACK-1 (RFC 5795, section 5.4.5).
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
         Feedback { sn_bits: 8, mode: None, protected: false, ..element }
+    }
+}
+
+impl Receiver for UncompressedReceiver {
+    type Room = ();
+
+    fn new(_: ProfileId) -> Self {
+        Self
+    }
+
+    fn ir<'m>(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, 'm>,
+        _: Option<&Self>,
+        _: &mut Memory<'m, Self>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let header = packet.header;
+        let mut reader = Reader::new(header.first, header.rest);
+        ir(&mut reader).map_err(|_| Failure::Malformed)?;
+        let payload = reader.remaining();
+        let header_in = header.len_before(payload);
+        // The CRC is the last octet of the header, and does not cover itself.
+        let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
+        if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
+            return Err(Failure::Crc(Format::Ir));
+        }
+        Verified::deliver(header, Format::Ir, 0, payload, out)
+    }
+
+    fn compressed<'m>(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, 'm>,
+        _: &mut Memory<'m, Self>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let header = packet.header;
+        if !is_ip(header.first) {
+            return Err(Failure::Malformed);
+        }
+        let len = 1 + header.rest.len();
+        let [first, room @ ..] = out.get_mut(..len).ok_or(Failure::NoRoom(len))? else {
+            return Err(Failure::NoRoom(len));
+        };
+        *first = header.first;
+        room.copy_from_slice(header.rest);
+        Ok(Verified { format: Format::Normal, header_in: header.whole.len() - len, header_out: 0, len })
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        _: &DecompressorConfig,
+        _: &Memory<'_, Self>,
+        on_field: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        if packet.first >> 4 == 0b1111 {
+            let _ = ir(&mut Tracer::new(Reader::new(packet.first, packet.rest), on_field));
+            return Some(Format::Ir);
+        }
+        let octets = packet.rest;
+        on_field(Traced { name: "IP packet", bits: 8, value: u32::from(packet.first), octets: &[] });
+        on_field(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
+        Some(Format::Normal)
     }
 }

@@ -8,7 +8,7 @@ use thinair_rohc::{
     DecompressorMemory, Instant, Interop, ProfileSet, Refresh,
 };
 
-const PACKETS: u64 = 20_000;
+const PACKETS: u64 = 10_000;
 const SEEDS: u64 = 10;
 
 /// Returns the numbers of packets that were wrong, and not delivered.

@@ -1,7 +1,7 @@
 //! Tests of profile 0x0081: sizes of established flows, and random exchanges that are restored bit for bit.
 
-use crate::common::SplitMix64;
 use crate::common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram, packet, uint};
+use crate::common::{SplitMix64, cases};
 use proptest::prelude::*;
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::exchange::Exchanges;
@@ -145,7 +145,7 @@ fn steady_flows_have_the_sizes_of_the_table() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
-        std::env::var("THINAIR_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+        cases(60) as u32
     ))]
 
     /// Packets of two CoAP endpoints, and some that are not CoAP, are restored. `impaired_matrix.rs` has

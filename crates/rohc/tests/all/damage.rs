@@ -4,8 +4,13 @@
 
 use std::time::Duration;
 
+use crate::common::SplitMix64;
 use crate::common::damage::{DamageCount, DamageRun, Rates, UdpFlow};
-use thinair_rohc::Mode;
+use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,
+    DecompressorConfig, DecompressorMemory, Instant, Mode, ProfileSet,
+};
 
 const PACKETS: u32 = 2_000;
 const SEEDS: u32 = 5;
@@ -86,5 +91,56 @@ fn loss_costs_no_packet_that_arrives() {
                 assert_eq!(all.propagated(), 0, "{run:?}");
             }
         }
+    }
+}
+
+/// Returns the outcome of the last one of the packets behind a gap in a paced flow, if the CRC of each is damaged by these bits.
+fn behind_gap(kind: SourceKind, lost: usize, damage: &[u8]) -> Result<(), DecompressError> {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+    let mut compressor =
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(channel.sizes()));
+    let mut decompressor =
+        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(channel.sizes()));
+    let mut source = PacketSource::new(kind, true, ChecksumUse::Elided, 160, 1);
+    let (mut random, mut rohc, mut back) = (SplitMix64(1), [0; 400], [0; 400]);
+    let mut now = Instant::ZERO;
+    let mut send = |damage: u8| {
+        now = now + Duration::from_millis(20);
+        let packet = source.next(&mut random).remove(0).1;
+        let sent = compressor.compress(now, &packet, &mut rohc).unwrap();
+        (now, packet, rohc[..sent.len].to_vec(), damage)
+    };
+    let mut before: Vec<_> = (0..100 + lost).map(|_| send(0)).collect();
+    before.truncate(100);
+    let mut outcome = Ok(());
+    for (now, packet, mut rohc, damage) in before.into_iter().chain(damage.iter().map(|bits| send(*bits))) {
+        assert!(damage == 0 || rohc[0] & 0x80 == 0, "no UO-0: {rohc:?}");
+        rohc[0] ^= damage;
+        let done = decompressor.decompress(now, &rohc, &mut back);
+        outcome = done.map(|done| assert!(damage > 0 || back[..done.len] == packet));
+    }
+    outcome
+}
+
+/// Behind two packets that fit nowhere, a CRC of 3 bits proves no candidate: the next one is on trial, and the flow goes on.
+#[test]
+fn behind_two_packets_that_fit_nowhere_the_next_one_is_on_trial() {
+    let fits_nowhere = |outcome| matches!(outcome, Err(DecompressError::Crc(..)));
+    for kind in [SourceKind::Udp, SourceKind::Esp] {
+        let mut gaps = 0;
+        for lost in 33..49 {
+            let damaged = |before: &[u8]| {
+                let mut runs = (1..8).map(|bits| [before, &[bits]].concat());
+                runs.find(|damage| fits_nowhere(behind_gap(kind, lost, damage)))
+            };
+            let outcome =
+                |damage: &[u8], intact: usize| behind_gap(kind, lost, &[damage, &vec![0; intact]].concat());
+            let Some(one) = damaged(&[]).filter(|one| outcome(one, 1).is_ok()) else { continue };
+            let Some(two) = damaged(&one) else { continue };
+            assert!(matches!(outcome(&two, 1), Err(DecompressError::OnTrial(..))), "{:?}", outcome(&two, 1));
+            assert_eq!(outcome(&two, 2), Ok(()));
+            gaps += 1;
+        }
+        assert!(gaps > 0, "{kind:?}");
     }
 }

@@ -22,7 +22,7 @@ impl Fates for Arrives {
 #[test]
 fn every_packet_is_delivered_at_any_pace() {
     let size = Size::from_environment();
-    let packets = size.packets.unwrap_or(2_000);
+    let packets = size.packets.unwrap_or(800);
     let paces = [
         PacketPace::Erratic(2_000),
         PacketPace::Erratic(50_000),

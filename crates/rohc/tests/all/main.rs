@@ -12,6 +12,7 @@ mod coap;
 mod counted;
 mod damage;
 mod decompressor;
+mod failures;
 mod impaired;
 mod jumps;
 mod lossless;

@@ -3,7 +3,7 @@
 
 use crate::common::coap::{CoapSide, TestMessage};
 use crate::common::tcp::{Outer, TcpPacket};
-use crate::common::{IpLayer, SplitMix64, TestFlow, any_flow};
+use crate::common::{IpLayer, SplitMix64, TestFlow, any_flow, cases};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
@@ -64,7 +64,7 @@ impl MemoryLimitsLink {
 }
 
 fn seeds() -> std::ops::Range<u64> {
-    0..std::env::var("THINAIR_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
+    0..cases(12)
 }
 
 const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];

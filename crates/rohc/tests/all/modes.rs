@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::common::media::{Coverage, Media, MediaKind, TimestampClock};
-use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow, cases};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
@@ -355,7 +355,7 @@ fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, pac
 fn in_r_mode_loss_makes_no_packet_wrong_and_loses_no_other() {
     for (loss, feedback_loss, delay) in [(0, 0, 0), (5, 5, 0), (20, 20, 3), (20, 50, 12), (5, 0, 60)] {
         let (mut right, mut refused, mut collided, mut formats) = (0, 0, 0, BTreeMap::new());
-        for seed in 0..60 {
+        for seed in 0..cases(24) {
             let link = lossy(seed, Mode::Reliable, loss, feedback_loss, delay, 1_500);
             assert_eq!(link.lost_later, 0, "seed {seed}");
             collided += link.collided;
@@ -426,7 +426,7 @@ fn in_r_mode_loss_makes_no_packet_of_rtp_or_udp_lite_wrong() {
     ] {
         for impairment in [(0, 0, 2), (5, 5, 0), (20, 20, 3), (20, 50, 12), (5, 0, 60)] {
             let (mut right, mut not_right) = (0, 0);
-            for seed in 0..24 {
+            for seed in 0..cases(8) {
                 let link = lossy_media(seed, media.clone(), impairment);
                 right += link.right;
                 not_right += link.refused + link.collided;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::common::tcp::{Outer, TcpPacket};
-use crate::common::{IpLayer, SplitMix64, TestFlow};
+use crate::common::{IpLayer, SplitMix64, TestFlow, cases};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Interop, Mode, ProfileId, ProfileSet,
@@ -75,12 +75,13 @@ fn refused_in_a_row(
 
 fn all(name: &str, mode: Mode, one: impl Fn(u64) -> usize) {
     let mut rows = [0; 9];
-    for seed in 0..10_000 {
+    let seeds = cases(2_000);
+    for seed in 0..seeds {
         rows[one(seed)] += 1;
     }
     println!("{name}, {mode:?}: {rows:?} runs with 0, 1, ... refused in a row");
     // The remaining case: packets were lost and then rejected, 16 are missing, and CRC-3 may not detect it.
-    assert!(rows[3..].iter().sum::<u32>() <= 15, "{name}, {mode:?}: {rows:?}");
+    assert!(u64::from(rows[3..].iter().sum::<u32>()) <= seeds / 600, "{name}, {mode:?}: {rows:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::link::{Link, any_flows_come_back};
-use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow, cases};
 use proptest::prelude::*;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, Format, Mode, ProfileId, ProfileSet, Refresh};
 
@@ -23,12 +23,11 @@ proptest! {
     }
 }
 
-/// The first seeds; THINAIR_CASES sets their number.
+/// The first seeds.
 #[test]
 fn every_format_is_reached_and_comes_back() {
-    let cases = std::env::var("THINAIR_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
     let mut formats = BTreeMap::new();
-    for seed in 0..cases {
+    for seed in 0..cases(400) {
         v1_flows_come_back(seed, &mut formats);
     }
     println!("{formats:?}");

@@ -17,7 +17,7 @@ const PACKETS: usize = 400;
 const RECOVERED: usize = 60;
 
 /// Flows in a cell of the test.
-const RUNS: usize = 48;
+const RUNS: usize = 18;
 
 /// Gives a packet other addresses, and the checksums that follow from them.
 fn readdress(packet: &mut [u8], addresses: [u16; 2]) {

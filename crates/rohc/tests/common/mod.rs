@@ -31,6 +31,11 @@ pub struct Impairment {
     pub flip: u64,
 }
 
+/// Number of random flows of a test: `few`, or `THINAIR_CASES` times as many.
+pub fn cases(few: u64) -> u64 {
+    std::env::var("THINAIR_CASES").map_or(1, |times| times.parse::<u64>().unwrap()) * few
+}
+
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);

@@ -16,7 +16,7 @@ use crate::flow::establish::Establishment;
 use crate::flow::sender::{Departure, Flows, Placement, Sender, Start};
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
-use crate::storage::{NoRoom, Shared};
+use crate::storage::Shared;
 
 /// Context of one flow.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct ToySender {
 }
 
 impl SenderContext for ToySender {
-    type Room = NoRoom;
+    type Room = ();
 
     fn form(&self) -> FeedbackForm {
         FeedbackForm::Rfc3095
@@ -42,7 +42,7 @@ impl SenderContext for ToySender {
         now: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut Shared<'_, NoRoom>,
+        _: &mut Shared<'_, ()>,
     ) -> Option<Cid> {
         self.establishment.answered(now);
         match feedback.ack {
@@ -62,7 +62,7 @@ impl SenderContext for ToySender {
         self.is_base = false;
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, NoRoom>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, ()>) {
         self.establishment.require_ir(config.repetitions);
     }
 
@@ -74,7 +74,7 @@ impl SenderContext for ToySender {
 impl Sender for ToySender {
     type Packet<'p> = ToyPacket<'p>;
 
-    fn is_in_use(profiles: ProfileSet, _: &Shared<'_, NoRoom>) -> bool {
+    fn is_in_use(profiles: ProfileSet, _: &Shared<'_, ()>) -> bool {
         profiles.has(ProfileId::Toy)
     }
 
@@ -86,7 +86,7 @@ impl Sender for ToySender {
         *recognized = ToyPacket::of(packet.chain);
     }
 
-    fn is_flow_of(&self, packet: &ToyPacket<'_>, _: Cid, _: &Shared<'_, NoRoom>) -> bool {
+    fn is_flow_of(&self, packet: &ToyPacket<'_>, _: Cid, _: &Shared<'_, ()>) -> bool {
         self.flow == packet.flow
     }
 
@@ -105,7 +105,7 @@ impl Sender for ToySender {
         packet: &ToyPacket<'_>,
         start: Start<'_, Self>,
         config: &CompressorConfig,
-        _: &mut Shared<'_, NoRoom>,
+        _: &mut Shared<'_, ()>,
     ) -> Self {
         let establishment = Establishment::new(start.now, config.repetitions);
         Self { flow: packet.flow, msn: 0, establishment, is_base: false, base: start.base }
@@ -115,7 +115,7 @@ impl Sender for ToySender {
         &mut self,
         packet: &ToyPacket<'_>,
         _: Option<&Self>,
-        _: &mut Shared<'_, NoRoom>,
+        _: &mut Shared<'_, ()>,
         departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let (now, cid, config) = (departure.now, departure.cid, departure.config);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use thinair_os::signals::{Ask, ask};
 use thinair_os::{Interface, Namespace, Route};
 
-use super::common::world::in_a_world;
 use super::*;
+use thinair_tests::world::in_a_world;
 
 /// Two hosts with a cable between them; the command runs on the first.
 struct CableHosts {

@@ -11,12 +11,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use thinair_os::signals::{Ask, ask};
 
-use super::common;
-
 /// Path of the command. The environment may name an existing build.
 pub(crate) fn thinair() -> String {
     static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(common::command).clone()
+    COMMAND.get_or_init(thinair_tests::command).clone()
 }
 
 /// 1 MiB without repetition.

@@ -30,7 +30,7 @@ pub(crate) struct CommandHost {
 impl CommandHost {
     /// Creates a host with its files below `base`; `line`: its serial line.
     pub(crate) fn new(base: &Path, name: &str, folder: &Path, line: Option<&Path>) -> Self {
-        let script = super::common::root().join("tests/workspace/tests/documented_commands/host.sh");
+        let script = thinair_tests::root().join("tests/workspace/tests/documented_commands/host.sh");
         let own = base.join(name);
         fs::create_dir_all(&own).unwrap();
         let log = File::create(base.join(format!("{name}.log"))).unwrap();
@@ -38,7 +38,7 @@ impl CommandHost {
         shell.args(["--mount", "--net", "bash"]).arg(script).arg(&own).arg(line.unwrap_or(Path::new("")));
         shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let shell = shell.spawn().unwrap();
-        let folders = [super::common::command(), super::common::laboratory()]
+        let folders = [thinair_tests::command(), thinair_tests::laboratory()]
             .map(|command| fs::canonicalize(command).unwrap().parent().unwrap().display().to_string());
         let path = format!("{}:{}", folders.join(":"), std::env::var("PATH").unwrap());
         let host = Self { shell, folder: folder.to_owned(), path };

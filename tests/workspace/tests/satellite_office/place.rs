@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::OfficeFigure;
 use super::services::OfficeService;
-use super::site::{folder, run, sh, thinair, within};
+use thinair_tests::site::{folder, run, sh, thinair, within};
 
 /// Host of the Internet, which only the gateway reaches.
 pub(crate) const HOST: &str = "203.0.113.9";

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::place::{HOST, OfficePath, OfficePlace};
-use super::site::{folder, run};
 use super::{OfficeFigure, call, median};
+use thinair_tests::site::{folder, run};
 
 /// Services in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::root;
+use thinair_tests::root;
 
 /// Two ends of a tunnel over the link, an object that is fetched through it, and the status of one end.
 const TUNNEL: &str = r#"

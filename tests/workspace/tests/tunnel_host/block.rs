@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
-use super::common::world::in_a_world;
-use super::site::{FIELD, GATEWAY, INSIDE, INTERNET, SiteDaemon, Sites, folder, run, sh, thinair, within};
+use thinair_tests::site::{
+    FIELD, GATEWAY, INSIDE, INTERNET, SiteDaemon, Sites, folder, run, sh, thinair, within,
+};
+use thinair_tests::world::in_a_world;
 
 const BLOCK: &str = "--on-failure block";
 

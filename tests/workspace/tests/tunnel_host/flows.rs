@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use thinair_os::Namespace;
 
-use super::common::world::in_a_world;
-use super::site::{INTERNET, Sites, run, thinair};
+use thinair_tests::site::{INTERNET, Sites, run, thinair};
+use thinair_tests::world::in_a_world;
 
 /// Number of flows, and packets of each.
 const FLOWS: u16 = 1_000;

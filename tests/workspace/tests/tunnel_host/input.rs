@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::common::world::in_a_world;
-use super::site::{Sites, folder, run, thinair};
+use thinair_tests::site::{Sites, folder, run, thinair};
+use thinair_tests::world::in_a_world;
 
 #[test]
 fn wrong_input_is_named_and_changes_nothing() {

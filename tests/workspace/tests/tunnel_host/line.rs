@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 
 use thinair_os::serial::Pty;
 
-use super::common::world::in_a_world;
-use super::site::{SiteDaemon, Sites, folder, run, thinair, within};
+use thinair_tests::site::{SiteDaemon, Sites, folder, run, thinair, within};
+use thinair_tests::world::in_a_world;
 
 #[test]
 fn an_unplugged_line_is_found_again() {

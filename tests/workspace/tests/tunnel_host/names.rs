@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::common::world::in_a_world;
-use super::site::{INSIDE, Sites, run, sh, thinair};
+use thinair_tests::site::{INSIDE, Sites, run, sh, thinair};
+use thinair_tests::world::in_a_world;
 
 #[test]
 fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
@@ -43,12 +43,12 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
                  10.9.{number}.2/32 --address 10.9.0.{number}/32 --route 10.9.0.1/32",
                 7_000 + u16::from(number)
             );
-            super::site::SiteDaemon::start(&sites.field, &arguments)
+            thinair_tests::site::SiteDaemon::start(&sites.field, &arguments)
         };
         let north = start("north", 2);
         let ping = |from: u8| {
             let line = format!("ip netns exec {} ping -c 1 -W 1 -I 10.9.0.{from} 10.9.0.1", sites.field);
-            super::site::within(8.0, || run(&line).status.success())
+            thinair_tests::site::within(8.0, || run(&line).status.success())
         };
         assert!(ping(2), "{}", north.log());
         assert_eq!(north.end("TERM"), Some(0));
@@ -135,10 +135,11 @@ fn name_servers_are_given_and_taken_back() {
             let timeout = start();
             sh(&format!("kill -{signal} {}", daemon(&timeout)));
             let given = "-a air0 -m 0 -x\nnameserver 10.9.0.1\nsearch lan.example\n-d air0 -f\n";
-            let done =
-                super::site::within(5.0, || fs::read_to_string("/run/resolvconf.log").unwrap() == given);
+            let done = thinair_tests::site::within(5.0, || {
+                fs::read_to_string("/run/resolvconf.log").unwrap() == given
+            });
             assert!(done, "{signal}: {}", fs::read_to_string("/run/resolvconf.log").unwrap());
-            assert!(super::site::within(5.0, || !fs::exists("/run/thinair/air0").unwrap()));
+            assert!(thinair_tests::site::within(5.0, || !fs::exists("/run/thinair/air0").unwrap()));
             fs::remove_file("/run/resolvconf.log").unwrap();
         }
     });

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use super::common::world::in_a_world;
-use super::site::{FIELD, GATEWAY, INSIDE, SiteDaemon, Sites, folder, run, sh, within};
+use thinair_tests::site::{FIELD, GATEWAY, INSIDE, SiteDaemon, Sites, folder, run, sh, within};
+use thinair_tests::world::in_a_world;
 
 /// Second addresses of the gateway.
 const SECOND: [&str; 2] = ["198.51.100.8", "2001:db8:2::8"];

@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use super::common::world::in_a_world;
-use super::site::{SiteDaemon, Sites, run, sh, thinair, within};
+use thinair_tests::site::{SiteDaemon, Sites, run, sh, thinair, within};
+use thinair_tests::world::in_a_world;
 
 /// A ping of 1,400 octets, which exceeds a datagram of 1,300.
 const LONG: &str = "ping -c 1 -W 1 -s 1372 10.9.0.1";

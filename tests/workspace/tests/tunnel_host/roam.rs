@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::common::world::in_a_world;
-use super::site::{INSIDE, INTERNET, SiteDaemon, Sites, run, sh, within};
+use thinair_tests::site::{INSIDE, INTERNET, SiteDaemon, Sites, run, sh, within};
+use thinair_tests::world::in_a_world;
 
 #[test]
 fn either_end_roams_with_a_default_route() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use super::common::world::in_a_world;
-use super::site::{FIELD, GATEWAY, INSIDE, INTERNET, Sites, run, sh, thinair};
+use thinair_tests::site::{FIELD, GATEWAY, INSIDE, INTERNET, Sites, run, sh, thinair};
+use thinair_tests::world::in_a_world;
 
 /// Kind of route: its name, the arguments, and whether it leads to hosts of the Internet by IPv4 and by IPv6.
 const KINDS: [(&str, &str, [bool; 2]); 8] = [

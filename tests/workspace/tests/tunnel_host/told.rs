@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::common::world::in_a_world;
-use super::site::{FIELD, GATEWAY, INSIDE, SiteDaemon, Sites, folder, run, sh, thinair, within};
+use thinair_tests::site::{FIELD, GATEWAY, INSIDE, SiteDaemon, Sites, folder, run, sh, thinair, within};
+use thinair_tests::world::in_a_world;
 
 fn status(sites: &Sites, name: &str) -> serde_json::Value {
     let line = format!("ip netns exec {} {} tunnel status --name {name} --json", sites.field, thinair());

@@ -12,7 +12,6 @@ use serde_json::Value;
 use thinair_os::serial::Pty;
 use thinair_os::{Interface, Namespace, Tun, TunKind};
 
-use super::common;
 use super::relay::Relay;
 
 /// Time limit of a daemon in seconds, even if the test is killed.
@@ -30,7 +29,7 @@ pub(crate) fn thinair() -> Option<&'static str> {
             namespace.quiet()?;
             Tun::open_in(&namespace, TUN, TunKind::Tun)
         });
-        possible.map(|_| common::command()).map_err(|why| why.to_string())
+        possible.map(|_| thinair_tests::command()).map_err(|why| why.to_string())
     });
     match found {
         Ok(command) => Some(command),

@@ -7,13 +7,14 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
-use super::{HeaderFields, Whole, msn_interval};
-use crate::decompressor::{Failure, Verified};
+use super::{CoapMemory, HeaderFields, Whole, msn_interval};
+use crate::channel::Integrity;
+use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
 use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::health::Health;
 use crate::flow::pace::steps;
-use crate::flow::search::{Candidates, Matches, Proof, TRIALS};
+use crate::flow::search::{Proof, Search, SequenceBits, TRIALS};
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
@@ -38,6 +39,18 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) bases: &'a [super::Base],
     /// True if UDP checksums may be left out on this channel.
     pub(crate) may_elide: bool,
+}
+
+impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
+    /// The memory of a channel, with the messages of both directions at an endpoint.
+    pub(super) fn of(packet: &'a mut IncomingPacket<'_, '_, 'm>, memory: &'a mut CoapMemory<'m>) -> Self {
+        let (sent, received) = match &mut packet.linked {
+            Some(linked) => (Some(&*linked.sent), Some(&mut *linked.received)),
+            None => (None, None),
+        };
+        let may_elide = packet.config.channel.integrity_below() != Integrity::None;
+        Self { templates: &mut memory.templates, sent, received, bases: &memory.bases, may_elide }
+    }
 }
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
@@ -72,9 +85,12 @@ pub(super) struct PacketTail<'a, 'p> {
     pub(super) sum: u16,
 }
 
-/// Search for the MSN of a packet.
-#[derive(Default)]
-struct Search {
+/// Search for the MSN of a packet, whose headers are rebuilt with one candidate after the other.
+struct MsnSearch<'a, 'p> {
+    context: &'a CoapReceiverContext,
+    packet: &'a PacketTail<'a, 'p>,
+    x: &'a mut HeaderFields<'p>,
+    out: &'a mut [u8],
     /// The packet would refer to an unknown message.
     is_unknown: bool,
     /// Older messages with the same MSN that were tried.
@@ -95,16 +111,6 @@ impl CoapReceiverContext {
         }
     }
 
-    /// Returns its memory to the channel.
-    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
-        self.shared.forget_all(templates);
-    }
-
-    /// The last verified MSN.
-    pub(crate) fn msn(&self) -> u16 {
-        self.shared.msn as u16
-    }
-
     /// Number of lost packets since the last report, if a report is due.
     pub(crate) fn report(&mut self) -> Option<u8> {
         (self.seen >= REPORT).then(|| {
@@ -121,7 +127,7 @@ impl CoapReceiverContext {
     }
 
     /// Decompresses a packet of an established context.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
@@ -157,7 +163,7 @@ impl CoapReceiverContext {
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
-        let len = self.find(now, &found, &mut x, memory, out)?;
+        let len = self.find(now, &found, &mut x, memory.sent, out)?;
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         // The IP-ID and a number may both be a turn of their bits higher: one compensates the other in a CHECK.
         if ahead >= FAR
@@ -181,134 +187,28 @@ impl CoapReceiverContext {
 
     /// Finds the MSN with which the packet passes its check.
     #[inline(always)]
-    fn find(
+    fn find<'p>(
         &self,
         now: Moment,
-        packet: &PacketTail<'_, '_>,
-        x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        packet: &PacketTail<'_, 'p>,
+        x: &mut HeaderFields<'p>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<usize, Failure> {
         let (bits, k) = packet.reader.collected(MSN);
         let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
-        let mut search = Search::default();
+        let mut search = MsnSearch { context: self, packet, x, out, is_unknown: false, older: 0 };
         let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
-        if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory.sent, out)? {
-            return Ok(len);
-        }
-        if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut search, packet, x, memory, out)? {
-            return Ok(len);
-        }
-        Err(if search.is_unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
-    }
-
-    /// [`find`](Self::find) if the packet is late, or more than a turn of MSNs may have passed.
-    #[cold]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    fn in_doubt(
-        &self,
-        now: Moment,
-        (first, k, is_near): (u32, u32, bool),
-        search: &mut Search,
-        packet: &PacketTail<'_, '_>,
-        x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
-        out: &mut [u8],
-    ) -> Result<Option<usize>, Failure> {
-        let (last, turn) = (self.shared.msn, 1 << k);
-        // Most candidates of a packet that refers to a message would refer to none.
-        let refers = !is_near && packet.template.refers;
-        let mut messages = [0; OF_A_FLOW];
-        let messages = match memory.sent {
-            Some(sent) if refers => sent.msns(self.names[1], &mut messages),
-            _ => &[],
+        let found = if is_near { search.with(first, sent)? } else { None };
+        let found = match found {
+            None if is_near => search.find_late(first, sent)?,
+            None => search.find_in_doubt(now, first, sent)?,
+            found => found,
         };
-        let mut with = |msn: u32| {
-            x.msn = msn;
-            let is_none = refers && !messages.contains(&header::named(&self.shared, packet.template, x));
-            self.with(msn, search, packet, x, memory.sent.filter(|_| !is_none), out)
-        };
-        let ahead = first.wrapping_sub(last).cast_signed();
-        if is_near {
-            // A packet that seems to be so far ahead is late.
-            return if k == 4 && ahead >= LATE { with(first.wrapping_sub(turn)) } else { Ok(None) };
-        }
-        let behind = ahead <= 0;
-        let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
-        let passed = self.arrivals.passed(now);
-        let candidates = Candidates::new(ahead, turn, passed, TRIALS, false);
-        // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
-        let (_, turns) = msn_interval(k);
-        let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
-        let is_bounded = has_check(packet.format) || passed.is_counted || passed.intervals.is_steady;
-        let is_likely = |distance: u32| is_bounded || distance < ahead + few;
-        let mut fits = Matches::default();
-        for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
-            if with(last.wrapping_add(ahead))?.is_some() {
-                fits.add(ahead);
-            }
-        }
-        // Messages may be repeated.
-        let is_again = behind && with(first)?.is_some();
-        let is_usual = !passed.intervals.is_steady && self.arrivals.has_paused_as_usual(now);
-        match fits.proof(&candidates, is_usual) {
-            _ if is_again && is_usual => with(first),
-            Proof::Nothing if is_again => with(first),
-            Proof::Nothing => Ok(None),
-            Proof::One(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
-            Proof::One(..) | Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
-        }
-    }
-
-    /// Returns the headers with an MSN if they pass their check with it. Records a reference to an unknown message.
-    #[inline(always)]
-    fn with(
-        &self,
-        msn: u32,
-        search: &mut Search,
-        packet: &PacketTail<'_, '_>,
-        x: &mut HeaderFields<'_>,
-        sent: Option<&Exchanges<'_>>,
-        out: &mut [u8],
-    ) -> Result<Option<usize>, Failure> {
-        x.msn = msn;
-        let request = self.request(&self.shared, packet.template, self.names, x, sent);
-        if !header::infer(&self.shared, packet.template, request, x) {
-            search.is_unknown = true;
-            return Ok(None);
-        }
-        match self.build(&self.shared, packet, x, out)? {
-            None if request.is_some() => self.with_older(search, packet, x, sent, out),
-            found => Ok(found),
-        }
-    }
-
-    /// [`with`](Self::with) if the packet refers to a message whose MSN a newer one has, which the other end had not received
-    /// yet.
-    #[cold]
-    fn with_older(
-        &self,
-        search: &mut Search,
-        packet: &PacketTail<'_, '_>,
-        x: &mut HeaderFields<'_>,
-        sent: Option<&Exchanges<'_>>,
-        out: &mut [u8],
-    ) -> Result<Option<usize>, Failure> {
-        let Some(sent) = sent else { return Ok(None) };
-        for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
-            if search.older == OLDER {
-                return Err(Failure::Ambiguous(packet.format));
-            }
-            search.older += 1;
-            if header::infer(&self.shared, packet.template, Some(request), x)
-                && let Some(len) = self.build(&self.shared, packet, x, out)?
-            {
-                return Ok(Some(len));
-            }
-        }
-        Ok(None)
+        let is_unknown = search.is_unknown;
+        found.ok_or(if is_unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
     }
 
     /// Finds the message of the other direction that a packet refers to.
@@ -438,6 +338,96 @@ impl CoapReceiverContext {
         x.holes = Holes::of(outline, template.holes);
         let _ = chain(&mut tracer, &state, &template, has_check(format), &mut x);
         Some(format)
+    }
+}
+
+impl MsnSearch<'_, '_> {
+    /// Tries a packet that seems to be so far ahead as a late one.
+    #[cold]
+    fn find_late(&mut self, first: u32, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
+        let (_, k) = self.packet.reader.collected(MSN);
+        let is_late = k == 4 && first.wrapping_sub(self.context.shared.msn).cast_signed() >= LATE;
+        if is_late { self.with(first.wrapping_sub(1 << k), sent) } else { Ok(None) }
+    }
+
+    /// Finds the MSN if more than a turn of MSNs may have passed.
+    #[cold]
+    fn find_in_doubt(
+        &mut self,
+        now: Moment,
+        first: u32,
+        sent: Option<&Exchanges<'_>>,
+    ) -> Result<Option<usize>, Failure> {
+        let (context, packet) = (self.context, self.packet);
+        let (_, k) = packet.reader.collected(MSN);
+        let ahead = first.wrapping_sub(context.shared.msn).cast_signed();
+        let bits = SequenceBits::new(ahead, 1 << k);
+        let passed = context.arrivals.passed(now);
+        let mut messages = [0; OF_A_FLOW];
+        let messages = match sent {
+            Some(sent) if packet.template.refers => sent.msns(context.names[1], &mut messages),
+            _ => &[],
+        };
+        // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
+        let (_, turns) = msn_interval(k);
+        let few = if packet.format == Format::Pt0 { bits.turn } else { bits.turn * (turns + 1) };
+        let is_bounded = has_check(packet.format) || passed.is_counted || passed.intervals.is_steady;
+        let below = if is_bounded { u32::MAX } else { bits.first + few };
+        let mut with = |ahead: i32| {
+            self.x.msn = context.shared.msn.wrapping_add_signed(ahead);
+            // Most candidates of a packet that refers to a message would refer to none.
+            let named = || header::named(&context.shared, packet.template, self.x);
+            let is_none = packet.template.refers && !messages.contains(&named());
+            self.with(self.x.msn, sent.filter(|_| !is_none))
+        };
+        // Messages may be repeated.
+        let is_again = ahead <= 0 && with(ahead)?.is_some();
+        let is_usual = !passed.intervals.is_steady && context.arrivals.has_paused_as_usual(now);
+        let search = Search { late: is_again.into(), is_usual, ..Search::new(bits, passed, TRIALS) };
+        let attempt = |ahead: u32| Ok(with(ahead.cast_signed())?.is_some().into());
+        match search.find(|ahead| ahead < below, attempt)?.proof {
+            _ if is_again && is_usual => with(ahead),
+            Proof::Late => with(ahead),
+            Proof::Nothing => Ok(None),
+            Proof::Ahead(ahead, _) => with(ahead.cast_signed()),
+            Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
+        }
+    }
+
+    /// Returns the headers with an MSN if they pass their check with it. Records a reference to an unknown message.
+    #[inline(always)]
+    fn with(&mut self, msn: u32, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
+        let Self { context, packet, .. } = *self;
+        self.x.msn = msn;
+        let request = context.request(&context.shared, packet.template, context.names, self.x, sent);
+        if !header::infer(&context.shared, packet.template, request, self.x) {
+            self.is_unknown = true;
+            return Ok(None);
+        }
+        match context.build(&context.shared, packet, self.x, self.out)? {
+            None if request.is_some() => self.with_older(sent),
+            found => Ok(found),
+        }
+    }
+
+    /// [`with`](Self::with) if the packet refers to a message whose MSN a newer one has, which the other end had not received
+    /// yet.
+    #[cold]
+    fn with_older(&mut self, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
+        let Self { context, packet, .. } = *self;
+        let Some(sent) = sent else { return Ok(None) };
+        for request in sent.all_by_msn(context.names[1], self.x.request_msn).skip(1) {
+            if self.older == OLDER {
+                return Err(Failure::Ambiguous(packet.format));
+            }
+            self.older += 1;
+            if header::infer(&context.shared, packet.template, Some(request), self.x)
+                && let Some(len) = context.build(&context.shared, packet, self.x, self.out)?
+            {
+                return Ok(Some(len));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::state::DecompressorState;
 
 impl CoapReceiverContext {
     /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    #[inline(never)]
     pub(crate) fn initialize(
         &mut self,
         at: Moment,
@@ -96,8 +97,6 @@ impl CoapReceiverContext {
         };
         self.shared = next;
         if !is_defined {
-            self.release(memory.templates);
-            self.health.state = DecompressorState::Nc;
             return Err(Failure::NoMemory);
         }
         self.names = names;

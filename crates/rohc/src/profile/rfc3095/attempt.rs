@@ -25,9 +25,10 @@ use crate::work;
 const LATEST: u32 = 512;
 
 /// Search for the SN of one header, which is rebuilt with one candidate after the other.
-pub(super) struct CandidateSearch<'a, 'p> {
+pub(super) struct CandidateSearch<'a, 'p: 'i, 'i> {
     /// Time of arrival.
     pub(super) now: Moment,
+    pub(super) format: Format,
     pub(super) context: &'a Rfc3095ReceiverContext,
     pub(super) reader: &'a Reader<'p>,
     pub(super) payload: usize,
@@ -37,6 +38,11 @@ pub(super) struct CandidateSearch<'a, 'p> {
     pub(super) plain: bool,
     /// A packet of the CID has failed, or was held back, before.
     pub(super) has_failed: bool,
+    pub(super) x: &'a mut Rfc3095Fields<'p>,
+    pub(super) extensions: &'a mut ExtensionLists<'i>,
+    /// Headers with the last candidate.
+    pub(super) out: &'a mut [u8],
+    pub(super) passed: &'a mut VerifiedHeader,
 }
 
 /// Properties of a header that has passed its CRC.
@@ -62,32 +68,25 @@ pub(super) struct VerifiedHeader {
     pub(super) by: By,
 }
 
-impl CandidateSearch<'_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3; after a pause or a loss, with all possible SNs
     /// (section 5.3.2.2.4).
     #[inline]
-    pub(super) fn find<'i, 'p: 'i>(
-        &self,
-        format: Format,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<(), Failure> {
+    pub(super) fn find(&mut self) -> Result<(), Failure> {
         let context = self.context;
-        if self.misses_ip_id(x) {
-            return Err(Failure::Ambiguous(format));
+        if self.misses_ip_id() {
+            return Err(Failure::Ambiguous(self.format));
         }
         let (bits, k) = self.reader.collected(SN);
         let sn = self.decode_sn(bits, k, context.sn);
-        if self.is_open(sn, k, x) {
-            return self.by_proof(format, sn, x, extensions, out, passed);
+        if self.is_open(sn, k) {
+            return self.by_proof(sn);
         }
         if self.is_counted(sn) {
-            let is_right = self.with(None, sn, x, extensions, out, passed)?;
+            let is_right = self.with(None, sn)?;
             // An SN that the compressor does not generate may take any step.
-            if is_right || !has_own_sn(x.profile) {
-                return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
+            if is_right || !has_own_sn(self.x.profile) {
+                return if is_right { Ok(()) } else { Err(Failure::Crc(self.format)) };
             }
         }
         if self.is_far_ahead(sn, k) {
@@ -95,86 +94,73 @@ impl CandidateSearch<'_, '_> {
             // by `2^k - d`. A packet that is really that far ahead follows a loss, and therefore a pause, where the clock can tell.
             // If it could be late nevertheless, it is not delivered.
             let ahead = context.ahead(sn, context.sn) as u32;
-            passed.looks_late = !context.arrivals.is_without_clock(self.now) && !self.is_behind(ahead / 2);
+            self.passed.looks_late =
+                !context.arrivals.is_without_clock(self.now) && !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that the compressor does not generate may take such a step by itself.
-            let steps = has_own_sn(x.profile);
-            if let Some(sn2) = self.in_leap(sn, x) {
-                let is_ahead =
-                    !passed.looks_late || steps && !self.verify_late(late, x, extensions, out, passed)?;
-                let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
-                if found.is_err() && self.verify_late(late, x, extensions, out, passed)? {
-                    passed.by = By::Late;
+            let steps = has_own_sn(self.x.profile);
+            if let Some(sn2) = self.in_leap(sn) {
+                let is_ahead = !self.passed.looks_late || steps && !self.verify_late(late)?;
+                let found = self.by_either(is_ahead.then_some(sn), sn2);
+                if found.is_err() && self.verify_late(late)? {
+                    self.passed.by = By::Late;
                     return Ok(());
                 }
                 return found;
             }
             // If no field depends on the SN, both are right, or none.
-            let holds_sn = self.holds_sn(x);
-            let fits_ahead = holds_sn && self.verify(sn, x, extensions, out, passed)?;
-            let is_ahead = if passed.looks_late {
-                fits_ahead && (self.has_sum(x) || steps)
+            let holds_sn = self.holds_sn();
+            let fits_ahead = holds_sn && self.verify(sn)?;
+            let is_ahead = if self.passed.looks_late {
+                fits_ahead && (self.has_sum() || steps)
             } else {
                 fits_ahead || !holds_sn
             };
-            let is_late = self.verify_late(late, x, extensions, out, passed)?;
+            let is_late = self.verify_late(late)?;
             if is_late && !is_ahead && !fits_ahead {
-                if !passed.looks_late && self.misses_bits_of_ip_id(x, ahead) {
-                    return Err(Failure::Ambiguous(format));
+                if !self.passed.looks_late && self.misses_bits_of_ip_id(ahead) {
+                    return Err(Failure::Ambiguous(self.format));
                 }
-                passed.by = By::Late;
+                self.passed.by = By::Late;
                 return Ok(());
             }
             let is_doubtful = is_late && !context.arrivals.has_held_back(self.now);
-            if holds_sn && (is_doubtful || !is_ahead && passed.looks_late) {
-                return Err(Failure::Ambiguous(format));
+            if holds_sn && (is_doubtful || !is_ahead && self.passed.looks_late) {
+                return Err(Failure::Ambiguous(self.format));
             }
-        } else if let Some(sn2) = self.doubtful(sn, x) {
-            return self.by_either(format, Some(sn), sn2, x, extensions, out, passed);
+        } else if let Some(sn2) = self.doubtful(sn) {
+            return self.by_either(Some(sn), sn2);
         }
-        if self.with(None, sn, x, extensions, out, passed)? {
+        if self.with(None, sn)? {
             return Ok(());
         }
         // RFC 3095, section 5.3.2.2.5: the reference may have been updated wrongly.
-        let sn2 = match self.in_leap(sn, x) {
+        let sn2 = match self.in_leap(sn) {
             None if context.doubt.is_open() => self.behind_before().filter(|&sn2| sn2 == sn),
             sn2 => sn2,
         };
-        let Some(sn2) = sn2 else { return Err(Failure::Crc(format)) };
-        if !self.with(Some(&context.before()), sn2, x, extensions, out, passed)? {
-            return Err(Failure::Crc(format));
+        let Some(sn2) = sn2 else { return Err(Failure::Crc(self.format)) };
+        if !self.with(Some(&context.before()), sn2)? {
+            return Err(Failure::Crc(self.format));
         }
-        passed.by = self.by_before(Some(sn), sn2, x);
+        self.passed.by = self.by_before(Some(sn), sn2);
         Ok(())
     }
 
     /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum if that proves the SN.
-    pub(super) fn verify<'i, 'p: 'i>(
-        &self,
-        sn: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<bool, Failure> {
-        let is_right = self.with(None, sn, x, extensions, out, passed)? || self.reader.crc_read().is_none();
-        Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
+    pub(super) fn verify(&mut self, sn: u32) -> Result<bool, Failure> {
+        let is_right = self.with(None, sn)? || self.reader.crc_read().is_none();
+        Ok(is_right
+            && (!self.has_sum() || self.passed.layout.has_right_sum(self.out, self.reader.remaining())))
     }
 
     /// True if a header is right with that SN, and late.
-    pub(super) fn verify_late<'i, 'p: 'i>(
-        &self,
-        sn: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<bool, Failure> {
+    pub(super) fn verify_late(&mut self, sn: u32) -> Result<bool, Failure> {
         let context = self.context;
         // A packet that is counted is not late.
         let is_counted = self.is_counted(self.sn_plus(sn, 1 << self.reader.collected(SN).1));
         let may_be_late = !is_counted && context.is_late(context.ahead(sn, context.sn));
-        Ok(may_be_late && self.verify(sn, x, extensions, out, passed)?)
+        Ok(may_be_late && self.verify(sn)?)
     }
 
     /// Returns the SN by ref -1, unless it is in the far half of its interval.
@@ -186,20 +172,20 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// Returns the SN by ref -1 if the update in doubt has leapt over it, and it differs from `sn`.
-    fn in_leap(&self, sn: u32, x: &Rfc3095Fields<'_>) -> Option<u32> {
+    fn in_leap(&self, sn: u32) -> Option<u32> {
         let sn2 = self.behind_before().filter(|&sn2| sn2 != sn && self.context.has_leapt_over(sn2));
-        sn2.filter(|_| self.holds_sn(x))
+        sn2.filter(|_| self.holds_sn())
     }
 
     /// Returns the SN by ref -1 if it is worth a trial although that by ref 0 is not too far ahead.
     #[inline]
-    fn doubtful(&self, sn: u32, x: &Rfc3095Fields<'_>) -> Option<u32> {
+    fn doubtful(&self, sn: u32) -> Option<u32> {
         let doubt = &self.context.doubt;
         if !doubt.is_open() {
             return None;
         }
         let is_doubtful = doubt.suspect || self.reader.collected(IP_ID).1 | self.reader.collected(TS).1 > 0;
-        self.in_leap(sn, x).or_else(|| self.behind_before().filter(|_| is_doubtful))
+        self.in_leap(sn).or_else(|| self.behind_before().filter(|_| is_doubtful))
     }
 
     /// True if the packet carries all fields in which the references differ.
@@ -209,38 +195,27 @@ impl CandidateSearch<'_, '_> {
 
     /// Tries both references: ref 0 if its `sn` is worth a trial, and ref -1.
     #[cold]
-    #[allow(clippy::too_many_arguments)]
-    fn by_either<'i, 'p: 'i>(
-        &self,
-        format: Format,
-        sn: Option<u32>,
-        sn2: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<(), Failure> {
+    fn by_either(&mut self, sn: Option<u32>, sn2: u32) -> Result<(), Failure> {
         let context = self.context;
         let before = &context.before();
-        let by_before =
-            self.with(Some(before), sn2, x, extensions, out, passed)?.then(|| self.context.reference(x));
+        let by_before = self.with(Some(before), sn2)?.then(|| self.context.reference(self.x));
         if let Some(sn) = sn
-            && self.with(None, sn, x, extensions, out, passed)?
+            && self.with(None, sn)?
         {
-            let by_newest = self.context.reference(x);
+            let by_newest = self.context.reference(self.x);
             match by_before {
                 Some(_) if sn2 != sn => {
                     // Two leaps in a row, or one that did not happen. Since it is unknown which, the packet is not
                     // delivered.
-                    self.with(Some(before), sn2, x, extensions, out, passed)?;
-                    passed.by = By::Before { suspect: false, deliver: false };
+                    self.with(Some(before), sn2)?;
+                    self.passed.by = By::Before { suspect: false, deliver: false };
                     return Ok(());
                 }
                 Some(by_before) if by_before != by_newest => {
                     if !self.is_determined() {
                         // Without damage, CRC-3 also fits one header in eight with ref -1: no reason to hold it back.
                         let suspect = context.doubt.suspect;
-                        return if suspect { Err(Failure::Ambiguous(format)) } else { Ok(()) };
+                        return if suspect { Err(Failure::Ambiguous(self.format)) } else { Ok(()) };
                     }
                     // On a channel that damages packets, fields that the packet carries show which reference it is near. On
                     // others ref 0 is right.
@@ -254,19 +229,19 @@ impl CandidateSearch<'_, '_> {
             }
         }
         if by_before.is_some() {
-            self.with(Some(before), sn2, x, extensions, out, passed)?;
-            passed.by = self.by_before(sn, sn2, x);
+            self.with(Some(before), sn2)?;
+            self.passed.by = self.by_before(sn, sn2);
             return Ok(());
         }
-        Err(if sn.is_some() { Failure::Crc(format) } else { Failure::Ambiguous(format) })
+        Err(if sn.is_some() { Failure::Crc(self.format) } else { Failure::Ambiguous(self.format) })
     }
 
     /// Returns the conclusion for a header that is right only with ref -1 and `sn2`; `sn` would be that of ref 0.
-    fn by_before(&self, sn: Option<u32>, sn2: u32, x: &Rfc3095Fields<'_>) -> By {
+    fn by_before(&self, sn: Option<u32>, sn2: u32) -> By {
         let (doubt, before) = (&self.context.doubt, &self.context.before());
         let is_same_sn = sn == Some(sn2);
         let is_explicit =
-            self.is_determined() && self.context.reference(x).moved_from(before) < (false, NEAR);
+            self.is_determined() && self.context.reference(self.x).moved_from(before) < (false, NEAR);
         if self.check != Check::Crc3 || is_same_sn && (doubt.suspect || is_explicit) {
             return By::Repair;
         }
@@ -303,120 +278,89 @@ impl CandidateSearch<'_, '_> {
 
     /// True if the header depends on the SN. If it does not, late or not makes no difference.
     #[inline]
-    pub(super) fn holds_sn(&self, x: &Rfc3095Fields<'_>) -> bool {
-        has_own_sn(x.profile)
-            || (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+    pub(super) fn holds_sn(&self) -> bool {
+        has_own_sn(self.x.profile)
+            || (0..self.x.base_ips()).any(|i| self.x.ips[i].holds_ip_id() && !self.x.ips[i].sid)
             || self.context.lists.iter().any(|list| !list.current.is_empty())
     }
 
     /// Rebuilds the header with that SN and a reference (default: ref 0). False if its CRC does not match.
     #[inline]
-    pub(super) fn with<'i, 'p: 'i>(
-        &self,
-        reference: Option<&Reference>,
-        sn: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<bool, Failure> {
-        self.rebuild(reference, sn, x, extensions, out, passed)?;
-        let layout = &passed.layout;
-        let header = out.get(..layout.len).unwrap_or_default();
-        if !passed.has_static {
-            let cached = self.context.crc_static.known().filter(|_| self.plain && !passed.has_lists);
-            passed.crc_static = cached.unwrap_or_else(|| {
+    pub(super) fn with(&mut self, reference: Option<&Reference>, sn: u32) -> Result<bool, Failure> {
+        self.rebuild(reference, sn)?;
+        let layout = &self.passed.layout;
+        let header = self.out.get(..layout.len).unwrap_or_default();
+        if !self.passed.has_static {
+            let cached = self.context.crc_static.known().filter(|_| self.plain && !self.passed.has_lists);
+            self.passed.crc_static = cached.unwrap_or_else(|| {
                 [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
             });
-            passed.has_static = true;
+            self.passed.has_static = true;
         }
-        let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
+        let state = self.passed.crc_static[usize::from(self.check != Check::Crc3)];
         Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
     }
 
     /// Rebuilds the header without verifying its CRC.
     #[inline]
-    pub(super) fn rebuild<'i, 'p: 'i>(
-        &self,
-        reference: Option<&Reference>,
-        sn: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<(), Failure> {
-        x.sn = sn;
-        self.resolve_ip_ids(reference, x);
-        x.rtp.ts = self.timestamp(reference, sn, x)?;
-        passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx || extra.has_list);
-        if passed.has_lists {
-            passed.ah_sn = self.resolve_ah(x, extensions);
+    pub(super) fn rebuild(&mut self, reference: Option<&Reference>, sn: u32) -> Result<(), Failure> {
+        self.x.sn = sn;
+        self.resolve_ip_ids(reference);
+        self.x.rtp.ts = self.timestamp(reference, sn)?;
+        self.passed.has_lists =
+            !self.extensions.is_empty() || self.x.extra.iter().any(|extra| extra.ipx || extra.has_list);
+        if self.passed.has_lists {
+            self.passed.ah_sn = self.resolve_ah();
         }
         work::note_candidate();
-        if passed.is_written {
-            header::renumber(&x.chain(), extensions, &passed.layout, out);
+        if self.passed.is_written {
+            header::renumber(&self.x.chain(), self.extensions, &self.passed.layout, self.out);
             return Ok(());
         }
-        passed.layout = header::rebuild(&x.chain(), extensions, self.payload, out)?;
-        passed.is_written = true;
+        self.passed.layout = header::rebuild(&self.x.chain(), self.extensions, self.payload, self.out)?;
+        self.passed.is_written = true;
         Ok(())
     }
 
     /// Returns the RTP timestamp with that SN and a reference (default: ref 0); that of the context in other profiles.
     #[inline(always)]
-    fn timestamp(
-        &self,
-        reference: Option<&Reference>,
-        sn: u32,
-        x: &Rfc3095Fields<'_>,
-    ) -> Result<u32, Failure> {
-        let (true, UpperFields::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) else {
-            return Ok(x.rtp.ts);
+    fn timestamp(&self, reference: Option<&Reference>, sn: u32) -> Result<u32, Failure> {
+        let (true, UpperFields::Rtp(rtp)) = (has_rtp(self.x.profile), &self.context.own) else {
+            return Ok(self.x.rtp.ts);
         };
         let from = reference.map_or(self.context.sn, |reference| reference.sn);
         let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
         let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
         let arrival = self.context.arrivals.last();
-        let ts = timestamp::decode(self.reader, &x.rtp_extra, rtp, ahead, arrival, self.now.now);
+        let ts = timestamp::decode(self.reader, &self.x.rtp_extra, rtp, ahead, arrival, self.now.now);
         ts.ok_or(Failure::Malformed)
     }
 
     /// Returns the equation of the checksum of UDP or UDP-Lite; `None` if that does not cover all headers from there on.
-    pub(super) fn equation<'i, 'p: 'i>(
-        &self,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<Option<SumEquation>, Failure> {
+    pub(super) fn equation(&mut self) -> Result<Option<SumEquation>, Failure> {
         let sn = self.context.sn;
-        self.rebuild(None, sn, x, extensions, out, passed)?;
-        let checksum = passed.layout.sum(out, self.reader.remaining());
-        Ok(checksum.map(|checksum| SumEquation::new(!checksum, sn as u16, x.rtp.ts)))
+        self.rebuild(None, sn)?;
+        let checksum = self.passed.layout.sum(self.out, self.reader.remaining());
+        Ok(checksum.map(|checksum| SumEquation::new(!checksum, sn as u16, self.x.rtp.ts)))
     }
 
     /// True if the checksum is right with that SN, by its equation.
-    pub(super) fn solves(
-        &self,
-        equation: Option<SumEquation>,
-        sn: u32,
-        x: &Rfc3095Fields<'_>,
-    ) -> Result<bool, Failure> {
-        let ts = self.timestamp(None, sn, x)?;
+    pub(super) fn solves(&self, equation: Option<SumEquation>, sn: u32) -> Result<bool, Failure> {
+        let ts = self.timestamp(None, sn)?;
         Ok(equation.is_some_and(|equation| equation.holds(sn as u16, ts)))
     }
 
     /// Resolves the IP-IDs. RFC 3095, section 4.5.5.
     #[inline]
-    fn resolve_ip_ids(&self, reference: Option<&Reference>, x: &mut Rfc3095Fields<'_>) {
-        let holder = x.ip_id_holder();
-        for i in 0..x.base_ips() {
-            if !x.ips[i].holds_ip_id() {
+    fn resolve_ip_ids(&mut self, reference: Option<&Reference>) {
+        let holder = self.x.ip_id_holder();
+        for i in 0..self.x.base_ips() {
+            if !self.x.ips[i].holds_ip_id() {
                 continue;
             }
             let kept = self.context.ips[i];
-            if x.ips[i].sid {
-                x.ips[i].header.id = kept.header.id;
+            if self.x.ips[i].sid {
+                self.x.ips[i].header.id = kept.header.id;
                 continue;
             }
             let mut bits = (0, 0);
@@ -424,28 +368,24 @@ impl CandidateSearch<'_, '_> {
                 bits = self.reader.collected(IP_ID);
             }
             // The outer one of two may be in a slot of its own, or in the only one.
-            if i == 0 && x.ip_count > 1 && bits.1 == 0 {
+            if i == 0 && self.x.ip_count > 1 && bits.1 == 0 {
                 bits = self.reader.collected(IP_ID2);
             }
-            let ip = &mut x.ips[i];
+            let ip = &mut self.x.ips[i];
             let counted = IpFields { nbo: ip.nbo, ..kept }.counted_id();
             let offset = counted.wrapping_sub(self.context.sn as u16);
             let offset = reference.map_or(offset, |reference| reference.offsets[i]);
             let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
-            ip.count_to(offset.wrapping_add(x.sn as u16));
+            ip.count_to(offset.wrapping_add(self.x.sn as u16));
         }
     }
 
     /// Resolves the sequence number of an AH: the offset from the SN is constant, or the low bits are sent. RFC 4815, sections
     /// 5.8 and 8.9.
-    fn resolve_ah<'i>(
-        &self,
-        x: &Rfc3095Fields<'i>,
-        extensions: &mut ExtensionLists<'i>,
-    ) -> [Option<u32>; LISTS] {
+    fn resolve_ah(&mut self) -> [Option<u32>; LISTS] {
         let mut sns = [None; LISTS];
-        for (i, extra) in x.extra.iter().enumerate() {
-            let mut sn = self.context.lists[i].ah_sn(x.sn);
+        for (i, extra) in self.x.extra.iter().enumerate() {
+            let mut sn = self.context.lists[i].ah_sn(self.x.sn);
             if extra.has_ah_sn {
                 let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
                 sn = sn & !mask | extra.ah_sn & mask;
@@ -454,7 +394,7 @@ impl CandidateSearch<'_, '_> {
                 sns[i] = Some(sn);
                 continue;
             }
-            for extension in extensions.of_mut(i).iter_mut().filter(|e| e.item.kind == protocol::AH) {
+            for extension in self.extensions.of_mut(i).iter_mut().filter(|e| e.item.kind == protocol::AH) {
                 extension.ah = Some((sn, extra.icv));
                 sns[i] = Some(sn);
             }

@@ -115,7 +115,8 @@ impl Coverage {
         coverage: u16,
         length: usize,
         repetitions: u8,
-        (sn, since): (u16, &mut u16),
+        sn: u16,
+        since: &mut u16,
     ) -> Option<Cce> {
         let is_full = usize::from(coverage) == length;
         let tally = |holds: bool, count: u8| if holds { count.saturating_add(1) } else { 0 };
@@ -183,7 +184,8 @@ impl Coverage {
         length: usize,
         repetitions: u8,
         is_first: bool,
-        (sn, since): (u16, &mut u16),
+        sn: u16,
+        since: &mut u16,
     ) {
         let before = (self.context, self.value, self.left > 0);
         self.context = CoverageContext::initial(u16::from_be_bytes(self.last), length);

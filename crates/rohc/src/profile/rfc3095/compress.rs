@@ -408,8 +408,8 @@ impl Rfc3095SenderContext {
         if initialized {
             self.udp = x.udp;
             if upper(self.profile) == Upper::UdpLite {
-                let since = (since, &mut self.pending_since);
-                self.coverage.initialize(plan.upper_len(), config.repetitions, is_first, since);
+                let (length, pending_since) = (plan.upper_len(), &mut self.pending_since);
+                self.coverage.initialize(length, config.repetitions, is_first, since, pending_since);
             }
             self.count_initialization(format, config);
         }

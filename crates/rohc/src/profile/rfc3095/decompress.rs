@@ -23,7 +23,7 @@ use super::{
     BASE_IPS, IP_ID, IpFields, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base, formats,
     has_rtp, has_t_bit_behind, upper,
 };
-use crate::decompressor::{Failure, Verified};
+use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::field::movement::Movement;
 use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::caution::REPEATED;
@@ -171,21 +171,6 @@ impl Rfc3095ReceiverContext {
         self.movement.note(moved, packets);
     }
 
-    /// Returns the context for another profile that takes it over. It starts in the initial mode (RFC 4815, section 7.2.2).
-    pub(crate) fn taken_over(&self, profile: ProfileId) -> Self {
-        Self { own: Self::new(profile).own, profile, mode: self.mode.after(), ..*self }
-    }
-
-    /// Returns its memory to the channel.
-    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
-        self.table.release(pool);
-    }
-
-    /// The last verified SN.
-    pub(crate) fn sn(&self) -> u32 {
-        self.sn
-    }
-
     #[inline(always)]
     pub(super) fn fields<'p>(&self) -> Rfc3095Fields<'p> {
         let [outer, inner] = self.ips;
@@ -215,21 +200,18 @@ impl Rfc3095ReceiverContext {
         }
     }
 
-    /// Decompresses a packet of type 0, 1 or 2 that is not just the one [next in line](Self::next_in_line). `uo_1_id_updates` is
-    /// from the configuration, `has_failed` is that of the CID.
+    /// Decompresses a packet of type 0, 1 or 2 that is not just the one [next in line](Self::next_in_line).
     #[inline(never)]
-    pub(crate) fn compressed(
+    pub(super) fn compressed(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        uo_1_id_updates: bool,
-        has_failed: bool,
+        incoming: &IncomingPacket<'_, '_, '_>,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::Uo0));
         }
+        let (now, packet) = (incoming.at, incoming.header);
         let mut x = self.fields();
         x.mode = NO_MODE;
         let mut reader = Reader::new(packet.first, packet.rest);
@@ -263,23 +245,24 @@ impl Rfc3095ReceiverContext {
                     x.udp.coverage = length as u16;
                 }
             }
-            let attempt = CandidateSearch {
+            let mut search = CandidateSearch {
                 now,
+                format,
                 context: self,
                 reader: &reader,
                 payload: payload.len(),
                 check,
                 crc,
                 plain: !x.extra[0].flags && !x.extra[1].flags && !x.rtp_extra.flags && x.ip_count <= BASE_IPS,
-                has_failed,
+                has_failed: incoming.has_failed,
+                x: &mut x,
+                extensions: &mut extensions,
+                out,
+                passed: &mut passed,
             };
-            let found = if reliable {
-                attempt.find_securely(format, &mut x, &mut extensions, out, &mut passed)
-            } else {
-                attempt.find(format, &mut x, &mut extensions, out, &mut passed)
-            };
-            let found = found.and_then(|()| attempt.by_sum(format, &x, out, &passed));
-            let misses_ip_id = !reliable && found.is_ok() && attempt.misses_moved_ip_id(&x, &passed);
+            let found = if reliable { search.find_securely() } else { search.find() };
+            let found = found.and_then(|()| search.by_sum());
+            let misses_ip_id = !reliable && found.is_ok() && search.misses_moved_ip_id();
             let found = if misses_ip_id { Err(Failure::Ambiguous(format)) } else { found };
             (found, payload)
         };
@@ -311,7 +294,7 @@ impl Rfc3095ReceiverContext {
             self.arrivals.note(now, 1);
             return deliver(out);
         }
-        let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
+        let updates = format != Format::Uo1IdExt3 || incoming.config.interop.uo_1_id_updates;
         // In R-mode the reference is older than the last packet.
         let ahead_of_last =
             if reliable { i32::from((x.sn as u16).wrapping_sub(self.doubt.sn).cast_signed()) } else { ahead };

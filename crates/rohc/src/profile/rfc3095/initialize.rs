@@ -13,53 +13,49 @@ use super::list_update::{ListUpdate, list_owners};
 use super::rtp::RtpFields;
 use super::table::Pool;
 use super::{BASE_IPS, LISTS, Rfc3095Fields, UdpFields, Upper, has_rtp, upper};
-use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::decompressor::{Failure, IncomingPacket, Verified, verify_crc8};
 use crate::field::movement::Movement;
-use crate::flow::arrival::{Arrivals, Moment};
+use crate::flow::arrival::Arrivals;
 use crate::flow::pace::steps;
 use crate::id::Format;
 use crate::mode::Mode;
-use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 
 impl Rfc3095ReceiverContext {
     /// Decompresses an IR packet whose profile is that of the context.
-    pub(crate) fn ir(
+    pub(super) fn ir(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        deliver_empty: bool,
+        packet: &IncomingPacket<'_, '_, '_>,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let mut reader = Reader::new(packet.first, packet.rest);
+        let header = packet.header;
+        let mut reader = Reader::new(header.first, header.rest);
         let mut x = self.fields();
         let dynamic = ir::ir(&mut reader, &mut x, false).map_err(|_| Failure::Malformed)?;
-        verify_crc8(packet, &reader, Format::Ir)?;
+        verify_crc8(header, &reader, Format::Ir)?;
         if !dynamic {
-            return self.static_only(&x, pool, packet.len_before(reader.remaining()));
+            return self.static_only(&x, pool, header.len_before(reader.remaining()));
         }
-        self.initialize(now, packet, &reader, &x, Format::Ir, deliver_empty, pool, out)
+        self.initialize(packet, &x, Format::Ir, reader.remaining(), pool, out)
     }
 
     /// Decompresses an IR-DYN packet whose profile is that of the context.
-    pub(crate) fn ir_dyn(
+    pub(super) fn ir_dyn(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        deliver_empty: bool,
+        packet: &IncomingPacket<'_, '_, '_>,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::IrDyn));
         }
-        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
         let mut x = self.fields();
         self.inner_ips(&mut x, pool);
         ir::ir_dyn(&mut reader, &mut x).map_err(|_| Failure::Malformed)?;
-        verify_crc8(packet, &reader, Format::IrDyn)?;
-        self.initialize(now, packet, &reader, &x, Format::IrDyn, deliver_empty, pool, out)
+        verify_crc8(packet.header, &reader, Format::IrDyn)?;
+        self.initialize(packet, &x, Format::IrDyn, reader.remaining(), pool, out)
     }
 
     /// Decompresses an IR packet without a dynamic chain. RFC 4815, section 6.3: "an IR without a dynamic chain simply updates
@@ -116,19 +112,24 @@ impl Rfc3095ReceiverContext {
             || !is_same_upper
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn initialize<'p>(
+    /// Updates the context by the fields of a packet whose CRC is right, and delivers it.
+    fn initialize(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        reader: &Reader<'p>,
-        x: &Rfc3095Fields<'p>,
+        packet: &IncomingPacket<'_, '_, '_>,
+        x: &Rfc3095Fields<'_>,
         format: Format,
-        deliver_empty: bool,
+        payload: &[u8],
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let payload = reader.remaining();
+        let initialized = |layout: &Layout, out: &mut [u8]| {
+            // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty".
+            if payload.is_empty() && !packet.config.interop.deliver_empty {
+                let header_in = packet.header.len_before(payload);
+                return Ok(Verified { format, header_in, header_out: layout.len, len: 0 });
+            }
+            Verified::deliver(packet.header, format, layout.len, payload, out)
+        };
         let reliable = self.mode.mode() == Mode::Reliable;
         let mut lists = ListUpdate::default();
         let layout = {
@@ -151,10 +152,10 @@ impl Rfc3095ReceiverContext {
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.health.state == DecompressorState::Fc && !is_other_flow;
         if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
-            return self.initialized(packet, format, &layout, payload, deliver_empty, out);
+            return initialized(&layout, out);
         }
         if is_established && is_other_flow {
-            self.release(pool);
+            self.table.release(pool);
             self.lists = [ListState::default(); LISTS];
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
@@ -172,8 +173,8 @@ impl Rfc3095ReceiverContext {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
-        self.arrivals = if is_other_flow { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
-        self.arrivals.note(now, steps(ahead));
+        self.arrivals = if is_other_flow { Arrivals::NEW } else { self.arrivals.behind(packet.at, ahead) };
+        self.arrivals.note(packet.at, steps(ahead));
         self.sums.set_right(layout.has_right_sum(out, payload));
         self.sn = x.sn;
         self.trust_newest();
@@ -184,30 +185,12 @@ impl Rfc3095ReceiverContext {
             }
         }
         self.health.state.on_success();
-        self.initialized(packet, format, &layout, payload, deliver_empty, out)
+        initialized(&layout, out)
     }
 
     /// True if an IR-DYN packet behind a failed one has a wrong checksum, where they were right: its CRC does not cover the static
     /// chain, which may be that of another flow.
     fn is_refuted_by_sum(&self, layout: &Layout, x: &Rfc3095Fields<'_>, out: &[u8], payload: &[u8]) -> bool {
         !self.arrivals.has_not_failed() && self.has_right_sums(x) && !layout.has_right_sum(out, payload)
-    }
-
-    /// Returns the outcome of a verified IR or IR-DYN packet.
-    fn initialized(
-        &self,
-        packet: &PacketHeader<'_>,
-        format: Format,
-        layout: &Layout,
-        payload: &[u8],
-        deliver_empty: bool,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty".
-        if payload.is_empty() && !deliver_empty {
-            let header_in = packet.len_before(payload);
-            return Ok(Verified { format, header_in, header_out: layout.len, len: 0 });
-        }
-        Verified::deliver(packet, format, layout.len, payload, out)
     }
 }

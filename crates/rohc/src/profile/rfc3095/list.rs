@@ -38,7 +38,7 @@ pub(crate) struct Item<'p> {
 
 impl<'p> Item<'p> {
     /// Returns the item of a header as in a packet; `None` if it is too short.
-    pub(super) fn of((kind, header): (u8, &'p [u8])) -> Option<Self> {
+    pub(super) fn of(kind: u8, header: &'p [u8]) -> Option<Self> {
         let &[_, length, ref body @ ..] = header else { return None };
         Some(Self { kind, length, body })
     }

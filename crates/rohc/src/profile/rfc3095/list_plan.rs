@@ -439,7 +439,7 @@ pub(super) fn sends_ah(list: &CompressedList<'_>) -> bool {
 
 /// Returns the extension headers of an IP header as items of a list.
 pub(super) fn items<'p>(ip: &Ip<'p>) -> impl Iterator<Item = Option<Item<'p>>> + Clone {
-    ip.walk().take(ip.extension_count).map(Item::of)
+    ip.walk().take(ip.extension_count).map(|(kind, header)| Item::of(kind, header))
 }
 
 /// Returns the Integrity Check Value of the AH behind an IP header; empty if there is none.

@@ -290,7 +290,7 @@ impl Rfc3095SenderContext {
     fn next_coverage(&self, datagram: &[u8], sn: u16, config: &CompressorConfig) -> Option<(Coverage, u16)> {
         let (mut coverage, mut since) = (self.coverage, self.pending_since);
         let field = Udp::read(datagram).ok()?.length;
-        let kind = coverage.note(field, datagram.len(), config.repetitions, (sn, &mut since));
+        let kind = coverage.note(field, datagram.len(), config.repetitions, sn, &mut since);
         kind.is_none().then_some((coverage, field))
     }
 }

@@ -54,8 +54,8 @@ impl Rfc3095SenderContext {
         self.note_sn(x.sn, repetitions);
         let since = self.since(x.sn);
         if upper(self.profile) == Upper::UdpLite {
-            let since = (since, &mut self.pending_since);
-            x.cce = self.coverage.note(x.udp.coverage, plan.upper_len(), repetitions, since);
+            let (length, pending_since) = (plan.upper_len(), &mut self.pending_since);
+            x.cce = self.coverage.note(x.udp.coverage, length, repetitions, since, pending_since);
         }
         if let Some(header) = &plan.rtp
             && let Some(rtp) = self.own.rtp_mut()

@@ -15,19 +15,19 @@ use thinair_wire::crc::Check;
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
-use super::attempt::{CandidateSearch, VerifiedHeader, ahead};
+use super::attempt::{CandidateSearch, ahead};
 use super::compress::Rfc3095SenderContext;
 use super::decompress::{Rfc3095ReceiverContext, UpperFields};
-use super::doubt::{By, Reference};
-use super::header::ExtensionLists;
+use super::doubt::By;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::decompressor::Failure;
 use crate::flow::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
 use crate::flow::caution::REPEATED;
 use crate::flow::search::{
-    COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+    Fit, Found, HALF, Jump, Proof, Search, SequenceBits, SumEquation, TimestampBits, has_moved_by_count,
+    steps_to_repeat, trials,
 };
-use crate::id::{Format, ProfileId};
+use crate::id::ProfileId;
 use crate::mode::Mode;
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
@@ -51,15 +51,15 @@ impl Twins {
     }
 }
 
-impl CandidateSearch<'_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
-    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Rfc3095Fields<'_>) -> bool {
+    pub(super) fn is_open(&self, sn: u32, k: u32) -> bool {
         let arrivals = &self.context.arrivals;
-        if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
+        if k == 0 || k >= u16::BITS || !self.holds_sn() {
             return false;
         }
-        if self.may_have_jumped(sn, x) || self.is_too_near(sn) {
+        if self.may_have_jumped(sn) || self.is_too_near(sn) {
             return true;
         }
         if self.context.is_next(self.now, 1 << k) {
@@ -69,7 +69,7 @@ impl CandidateSearch<'_, '_> {
         if passed.is_counted {
             let most = i64::from(passed.most);
             // An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
-            let is_bounded = !has_own_sn(x.profile) && !(1..=most).contains(&i64::from(ahead));
+            let is_bounded = !has_own_sn(self.x.profile) && !(1..=most).contains(&i64::from(ahead));
             return i64::from(ahead) + (1 << k) <= most || is_bounded;
         }
         // An SN that goes back is not searched for before its bits may have come round: `by_sum` checks it.
@@ -84,247 +84,158 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count. One with the full IP-ID does not.
-    pub(super) fn misses_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
+    pub(super) fn misses_ip_id(&self) -> bool {
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         has_moved_by_count(&self.context.arrivals, self.now, &self.context.movement)
-            && self.has_counting_ip_id(x)
+            && self.has_counting_ip_id()
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
     }
 
     /// True if the packet, whose SN was found, has too few bits of an IP-ID that moves, for as many packets as may lie between it and
     /// the last one.
-    pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
-        let packets = self.most_ahead(x, passed);
-        packets > REPEATED as u32 && passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
+    pub(super) fn misses_moved_ip_id(&self) -> bool {
+        let packets = self.most_ahead();
+        packets > REPEATED as u32 && self.passed.by != By::Late && self.misses_bits_of_ip_id(packets)
     }
 
     /// The largest distance from the last packet that came into question.
-    fn most_ahead(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> u32 {
-        passed.farthest.max(self.context.ahead(x.sn, self.context.sn).max(0).unsigned_abs())
+    fn most_ahead(&self) -> u32 {
+        self.passed.farthest.max(self.context.ahead(self.x.sn, self.context.sn).max(0).unsigned_abs())
     }
 
-    pub(super) fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
+    pub(super) fn misses_bits_of_ip_id(&self, packets: u32) -> bool {
         let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
         // The own number of a sender may leap, and then no packet is missing: it has sent enough bits, and a CRC of 7 bits.
-        let may_be_leap = has_own_sn(x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
+        let may_be_leap =
+            has_own_sn(self.x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
         let most = if may_be_leap { self.context.arrivals.passed(self.now).most } else { packets };
         let is_told = || self.context.movement.is_told((1 << bits) - 1, packets.min(most));
-        (!may_be_leap || self.check == Check::Crc3) && !is_told() && self.has_counting_ip_id(x)
+        (!may_be_leap || self.check == Check::Crc3) && !is_told() && self.has_counting_ip_id()
     }
 
-    fn has_counting_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
-        (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+    fn has_counting_ip_id(&self) -> bool {
+        (0..self.x.base_ips()).any(|i| self.x.ips[i].holds_ip_id() && !self.x.ips[i].sid)
     }
 
     /// True if the timestamp may have jumped in lost packets, no checksum proves it, and the packet has too few bits of it.
-    fn misses_timestamp(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
-        if !has_rtp(x.profile) || x.rtp.time_stride > 0 || self.has_sum(x) {
+    fn misses_timestamp(&self) -> bool {
+        if !has_rtp(self.x.profile) || self.x.rtp.time_stride > 0 || self.has_sum() {
             return false;
         }
         let bits = match self.reader.collected(TS).1 {
             0 => TimestampBits::Inferred { turn: 1 << self.reader.collected(SN).1.min(u16::BITS) },
             u32::BITS.. => return false,
-            bits => TimestampBits::Sent { reach: (1 << bits) - Shift::Ts.p(bits), step: self.ts_step(x) },
+            bits => TimestampBits::Sent { reach: (1 << bits) - Shift::Ts.p(bits), step: self.ts_step() },
         };
-        bits.may_hide_jump(&self.context.arrivals, self.now, self.most_ahead(x, passed), false)
+        bits.may_hide_jump(&self.context.arrivals, self.now, self.most_ahead(), false)
     }
 
     /// True if the packet has enough bits of the timestamp for the time that has passed, so that no lost packet hides a jump of it.
-    fn tells_timestamp(&self, x: &Rfc3095Fields<'_>, intervals: Intervals) -> bool {
+    fn tells_timestamp(&self, intervals: Intervals) -> bool {
         let (_, bits) = self.reader.collected(TS);
-        let most = intervals.most().saturating_mul(self.ts_step(x));
+        let most = intervals.most().saturating_mul(self.ts_step());
         bits >= u32::BITS || bits > 0 && most < (1 << bits) - Shift::Ts.p(bits)
     }
 
     /// Step of the bits of the timestamp from one packet to the next.
-    fn ts_step(&self, x: &Rfc3095Fields<'_>) -> u32 {
-        if x.rtp_extra.scaled { 1 } else { x.rtp.stride }
+    fn ts_step(&self) -> u32 {
+        if self.x.rtp_extra.scaled { 1 } else { self.x.rtp.stride }
     }
 
     /// True if a correct checksum proves the SN.
-    pub(super) fn has_sum(&self, x: &Rfc3095Fields<'_>) -> bool {
-        self.context.sums.are_right() && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
+    pub(super) fn has_sum(&self) -> bool {
+        self.context.sums.are_right() && self.x.udp.checksum != 0 && is_proved_by_sum(self.x.profile)
     }
 
     /// Rejects a header that its CRC has accepted, or that has none, after a gap, a failure or a packet in doubt, if its checksum
     /// shows that it is wrong: that of RTP covers what follows from the SN, and each covers addresses and ports.
     #[inline]
-    pub(super) fn by_sum(
-        &self,
-        format: Format,
-        x: &Rfc3095Fields<'_>,
-        out: &[u8],
-        passed: &VerifiedHeader,
-    ) -> Result<(), Failure> {
+    pub(super) fn by_sum(&self) -> Result<(), Failure> {
         let context = self.context;
-        if passed.by == By::Newest
-            && context.mode.mode() != Mode::Reliable
-            && self.misses_timestamp(x, passed)
-        {
-            return Err(Failure::Ambiguous(format));
+        if self.passed.by == By::Newest && context.mode.mode() != Mode::Reliable && self.misses_timestamp() {
+            return Err(Failure::Ambiguous(self.format));
         }
-        let is_awaited = passed.by == By::Newest
-            && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
+        let is_awaited = self.passed.by == By::Newest
+            && (1..=REPEATED).contains(&context.ahead(self.x.sn, context.sn))
             && context.arrivals.has_not_failed()
             && !context.doubt.is_behind_gap();
-        if is_awaited || passed.proved && self.has_sum(x) || !context.has_right_sums(x) {
+        if is_awaited || self.passed.proved && self.has_sum() || !context.has_right_sums(self.x) {
             return Ok(());
         }
-        let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-        if is_right { Ok(()) } else { Err(Failure::Ambiguous(format)) }
+        let is_right = self.passed.layout.has_right_sum(self.out, self.reader.remaining());
+        if is_right { Ok(()) } else { Err(Failure::Ambiguous(self.format)) }
     }
 
     /// Finds the SN among `sn` and those that are whole turns of its bits later.
     #[cold]
-    pub(super) fn by_proof<'i, 'p: 'i>(
-        &self,
-        format: Format,
-        sn: u32,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<(), Failure> {
-        let context = self.context;
+    pub(super) fn by_proof(&mut self, sn: u32) -> Result<(), Failure> {
+        let (context, format) = (self.context, self.format);
         let turn = 1 << self.reader.collected(SN).1;
         let behind = context.ahead(sn, context.sn) <= 0 || self.is_too_near(sn);
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
-        let first = context.ahead(sn, context.sn) as u32;
-        let (has_sum, now) = (self.has_sum(x), context.arrivals.passed(self.now));
-        if now.is_counted && first > now.most && !has_own_sn(x.profile) {
+        let bits = SequenceBits { first: context.ahead(sn, context.sn).cast_unsigned(), turn };
+        let (has_sum, passed) = (self.has_sum(), context.arrivals.passed(self.now));
+        if passed.is_counted && bits.first > passed.most && !has_own_sn(self.x.profile) {
             return Err(Failure::Ambiguous(format));
         }
         // Then no packet was missed, except one that was damaged.
-        let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
+        let is_awaited = bits.first <= REPEATED as u32 && context.arrivals.failed() <= 1;
         // A packet after a pause of a paced flow, or a counted one, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
-        let may_be_late = !now.is_counted && !now.intervals.is_steady;
-        let is_late = may_be_late && self.verify_late(late, x, extensions, out, passed)?;
+        let may_be_late = !passed.is_counted && !passed.intervals.is_steady;
+        let is_late = may_be_late && self.verify_late(late)?;
         if is_late && has_sum {
-            passed.by = By::Late;
+            self.passed.by = By::Late;
             return Ok(());
         }
         // The checksum is compared here, before the headers are written.
-        let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
-        // The other CRC-DYNAMIC octets are few.
-        let trials = trials(extensions.authenticated());
-        let candidates = Candidates::new(first, turn, now, trials, false);
-        let is_told = self.tells_timestamp(x, now.intervals);
-        let (mut fits, mut farthest) = (Matches::default(), 0);
-        for ahead in candidates.distances() {
-            farthest = farthest.max(ahead);
-            let sn = self.sn_plus(context.sn, ahead);
-            if has_sum && !self.solves(equation, sn, x)?
-                || !self.with(None, sn, x, extensions, out, passed)?
-            {
-                continue;
-            }
-            if !has_sum {
-                fits.add(ahead);
-            } else if is_told || self.goes_on(ahead, first, now) {
-                if !is_told
-                    && !now.is_counted
-                    && self.has_twin(ahead, (first, turn), x, extensions, out, passed)?
-                {
-                    return Err(Failure::Ambiguous(format));
-                }
-                self.with(None, sn, x, extensions, out, passed)?;
-                passed.proved = true;
-                return Ok(());
-            }
-        }
-        if is_late {
-            // If the IP-ID may have moved, none of those ahead is excluded.
-            if !fits.is_none() || self.misses_bits_of_ip_id(x, farthest) {
-                return Err(Failure::Ambiguous(format));
-            }
-            self.verify_late(late, x, extensions, out, passed)?;
-            passed.by = By::Late;
-            return Ok(());
-        }
-        if let Some(equation) = equation
-            && self.by_jump(equation, (first, turn), now, x, extensions, out, passed)?
-        {
-            passed.proved = true;
-            return Ok(());
-        }
+        let equation = if has_sum { self.equation()? } else { None };
         // Behind a pause a packet of a steady flow has a stronger CRC, or a timestamp.
         let tells_pause = self.check != Check::Crc3 || self.reader.collected(TS).1 > 0;
         let is_usual =
-            is_awaited && context.arrivals.is_usual(self.now) && (tells_pause || !now.intervals.is_steady);
-        let (ahead, proved) = match fits.proof(&candidates, is_usual) {
-            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
-            Proof::Nothing if has_rtp(x.profile) || self.misses_bits_of_ip_id(x, farthest) => {
-                return Err(Failure::Ambiguous(format));
+            is_awaited && context.arrivals.is_usual(self.now) && (tells_pause || !passed.intervals.is_steady);
+        let is_doubtful = !has_sum && self.check == Check::Crc3 && context.health.is_doubtful();
+        // The other CRC-DYNAMIC octets are few.
+        let search = Search::new(bits, passed, trials(self.extensions.authenticated()));
+        let may_have_jumped = has_rtp(context.profile);
+        let search = Search { late: is_late.into(), is_usual, is_doubtful, may_have_jumped, ..search };
+        let is_told = self.tells_timestamp(passed.intervals);
+        let attempt = |ahead: u32| {
+            let sn = self.sn_plus(context.sn, ahead);
+            let is_right = (!has_sum || self.solves(equation, sn)?) && self.with(None, sn)?;
+            if !is_right || has_sum && !is_told && !self.goes_on(ahead, bits.first, passed) {
+                return Ok(Fit::No);
             }
-            Proof::Nothing => return Err(Failure::Crc(format)),
-            Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
-            // Where the packets before it fit nowhere, the one that was sent is hardly among the candidates.
-            Proof::One(..) if !has_sum && self.check == Check::Crc3 && context.health.is_doubtful() => {
-                return Err(Failure::Ambiguous(format));
+            if !has_sum {
+                return Ok(Fit::Yes);
             }
-            Proof::One(ahead, proved) => (ahead, proved),
+            let has_twin = !is_told && !passed.is_counted && self.has_twin(ahead, bits)?;
+            if has_twin { Err(Failure::Ambiguous(format)) } else { Ok(Fit::Proved) }
         };
-        self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
-        passed.proved = proved;
-        // A CRC alone does not exclude a farther one.
-        passed.farthest = if is_usual && ahead == first { first } else { farthest };
+        let Found { proof, farthest } = search.find(|_| true, attempt)?;
+        match proof {
+            // An IP-ID that may have moved excludes none of those ahead.
+            Proof::Late if !self.misses_bits_of_ip_id(farthest) => {
+                self.verify_late(late)?;
+                self.passed.by = By::Late;
+            }
+            Proof::Nothing if self.is_behind_jump(equation, bits, passed)? => self.passed.proved = true,
+            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
+            Proof::Nothing if !has_rtp(self.x.profile) && !self.misses_bits_of_ip_id(farthest) => {
+                return Err(Failure::Crc(format));
+            }
+            Proof::Nothing | Proof::Late | Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
+            Proof::Ahead(ahead, proved) => {
+                self.with(None, self.sn_plus(context.sn, ahead))?;
+                self.passed.proved = proved;
+                if !has_sum {
+                    // A CRC alone does not exclude a farther one.
+                    self.passed.farthest = if is_usual && ahead == bits.first { ahead } else { farthest };
+                }
+            }
+        }
         Ok(())
-    }
-
-    /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
-    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
-    fn goes_on(&self, ahead: u32, first: u32, now: Passed) -> bool {
-        let arrivals = &self.context.arrivals;
-        now.is_counted
-            || !arrivals.has_paused()
-            || ahead + now.intervals.off >= now.intervals.number
-            || ahead == first && arrivals.failed() < TRIED
-    }
-
-    /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
-    /// many packets: the sum is equal, and so is the time. In a flow whose timestamps jump by any number the SN may be lower by any.
-    /// Packets before it behind the same gap may have excluded that.
-    fn has_twin<'i, 'p: 'i>(
-        &self,
-        ahead: u32,
-        (first, turn): (u32, u32),
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<bool, Failure> {
-        let (context, newest) = (self.context, self.context.newest());
-        let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
-        let mut excluded = context.twins.excluded(context.sn as u16);
-        let smallest = if context.sums.has_uneven_jumps() { 1 } else { rtp.stride };
-        // The bits of the smallest format are equal after a least common multiple of the two.
-        let unit =
-            smallest.saturating_mul(CLOCK_TURN >> smallest.trailing_zeros().min(CLOCK_TURN.trailing_zeros()));
-        let farthest = ahead.saturating_sub(first).checked_div(unit).unwrap_or(0);
-        // One of so many fits.
-        let step = turn >> unit.trailing_zeros().min(turn.trailing_zeros());
-        if farthest / step > TWINS {
-            return Ok(true);
-        }
-        let mut has_twin = false;
-        for twin in (step..=farthest).step_by(step as usize) {
-            let bit = 1_u16.checked_shl(twin - 1).unwrap_or(0);
-            if excluded & bit > 0 {
-                continue;
-            }
-            let less = twin * unit;
-            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less).wrapping_add(less));
-            let sn = self.sn_plus(context.sn, ahead - less);
-            if self.with(Some(&reference), sn, x, extensions, out, passed)? {
-                has_twin = true;
-            } else {
-                excluded |= bit;
-            }
-        }
-        passed.twins = Some(Twins { reference: context.sn as u16, excluded });
-        Ok(has_twin)
     }
 
     /// True if more packets have failed since the last verified packet than lie between it and that SN. A few may have been late.
@@ -336,64 +247,88 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// True if enough packets were lost to include all that carried a jump of the timestamp, and the clock indicates a jump.
-    fn may_have_jumped(&self, sn: u32, x: &Rfc3095Fields<'_>) -> bool {
+    fn may_have_jumped(&self, sn: u32) -> bool {
         let ahead = self.context.ahead(sn, self.context.sn);
         let intervals = self.context.arrivals.passed(self.now).intervals;
-        has_rtp(x.profile)
+        has_rtp(self.x.profile)
             && self.reader.collected(TS).1 == 0
             && ahead > REPEATED
             && intervals.is_steady
             && intervals.number > ahead.unsigned_abs() + intervals.off
     }
 
-    /// Finds SN and timestamp after a jump of the timestamp, as after silence, if the packets that carried it were lost. The
-    /// clock gives the timestamps, and the checksum covers both. `false` in a flow whose timestamps jump by any number: the right ones
-    /// may not be among those that are tried, and others have the same sum.
-    #[allow(clippy::too_many_arguments)]
-    fn by_jump<'i, 'p: 'i>(
-        &self,
-        equation: SumEquation,
-        (first, turn): (u32, u32),
-        now: Passed,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<bool, Failure> {
+    /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
+    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
+    fn goes_on(&self, ahead: u32, first: u32, passed: Passed) -> bool {
+        let (arrivals, Passed { is_counted, intervals, .. }) = (&self.context.arrivals, passed);
+        is_counted
+            || !arrivals.has_paused()
+            || ahead + intervals.off >= intervals.number
+            || ahead == first && arrivals.failed() < TRIED
+    }
+
+    /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
+    /// many packets: the sum is equal, and so is the time. In a flow whose timestamps jump by any number the SN may be lower by any.
+    /// Packets before it behind the same gap may have excluded that.
+    fn has_twin(&mut self, ahead: u32, bits: SequenceBits) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
-        let (UpperFields::Rtp(rtp), intervals) = (&context.own, now.intervals) else { return Ok(false) };
-        let is_known = intervals.is_steady && intervals.number <= HALF && self.reader.collected(TS).1 == 0;
-        if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
-            return Ok(false);
+        let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
+        let mut excluded = context.twins.excluded(context.sn as u16);
+        let smallest = if context.sums.has_uneven_jumps() { 1 } else { rtp.stride };
+        // The bits of the smallest format are equal after a least common multiple of the two.
+        let SequenceBits { first, turn } = bits;
+        let unit = smallest.saturating_mul(steps_to_repeat(CLOCK_TURN, smallest));
+        let farthest = ahead.saturating_sub(first).checked_div(unit).unwrap_or(0);
+        // One of so many fits.
+        let step = steps_to_repeat(turn, unit);
+        if farthest / step > TWINS {
+            return Ok(true);
         }
-        // A sum that is right just outside of these limits is as good.
-        let (least, most) = (intervals.number.saturating_sub(intervals.off), intervals.most());
-        let tried = u64::from(2 * intervals.off + 1) * u64::from(most / turn + 1);
-        if tried > COMBINATIONS || context.sums.has_uneven_jumps() {
-            return Ok(false);
-        }
-        let mut found: Option<Reference> = None;
-        for strides in least.saturating_sub(intervals.off)..=most + intervals.off {
-            let farthest = if now.is_counted { strides.min(now.most) } else { strides };
-            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides));
-            for ahead in (first..=farthest).step_by(turn as usize) {
-                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
-                if !equation.holds(sn as u16, timestamp) {
-                    continue;
-                }
-                let reference = newest.with_ts_moved_by(jump);
-                if !self.with(Some(&reference), sn, x, extensions, out, passed)? {
-                    continue;
-                }
-                let this = self.context.reference(x);
-                if !(least..=most).contains(&strides) || found.is_some_and(|other| other != this) {
-                    return Ok(false);
-                }
-                found = Some(this);
+        let mut has_twin = false;
+        for twin in (step..=farthest).step_by(step as usize) {
+            let bit = 1_u16.checked_shl(twin - 1).unwrap_or(0);
+            if excluded & bit > 0 {
+                continue;
+            }
+            let less = twin * unit;
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less).wrapping_add(less));
+            if self.with(Some(&reference), self.sn_plus(context.sn, ahead - less))? {
+                has_twin = true;
+            } else {
+                excluded |= bit;
             }
         }
-        let Some(this) = found else { return Ok(false) };
-        self.with(Some(&this), this.sn, x, extensions, out, passed)
+        self.passed.twins = Some(Twins { reference: context.sn as u16, excluded });
+        Ok(has_twin)
+    }
+
+    /// True if the packet is right with the only SN and timestamp after a jump of the timestamp, as after silence, if the packets that
+    /// carried it were lost. `false` in a flow whose timestamps jump by any number: the right ones may not be among those that are
+    /// tried, and others have the same sum.
+    fn is_behind_jump(
+        &mut self,
+        equation: Option<SumEquation>,
+        bits: SequenceBits,
+        passed: Passed,
+    ) -> Result<bool, Failure> {
+        let (context, newest, off) = (self.context, self.context.newest(), passed.intervals.off);
+        let (Some(equation), UpperFields::Rtp(rtp)) = (equation, &context.own) else { return Ok(false) };
+        let is_known = has_rtp(self.x.profile)
+            && self.x.rtp_extra.scaled
+            && rtp.stride != 0
+            && passed.intervals.number <= HALF
+            && self.reader.collected(TS).1 == 0;
+        if !is_known || context.sums.has_uneven_jumps() {
+            return Ok(false);
+        }
+        let mut fits = |Jump { ahead, intervals }| {
+            let sn = self.sn_plus(context.sn, ahead);
+            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(intervals));
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(intervals - ahead));
+            Ok(equation.holds(sn as u16, timestamp) && self.with(Some(&reference), sn)?)
+        };
+        let found = Jump::find(bits, passed, off, &mut fits)?;
+        found.map_or(Ok(false), fits)
     }
 }
 

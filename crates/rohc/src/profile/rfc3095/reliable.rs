@@ -12,14 +12,12 @@
 //! otherwise they are sent. A timer is not used. A change of the presence of the Checksum Coverage is sent in updates until it is
 //! acknowledged.
 
-use thinair_wire::coder::Reader;
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::attempt::{CandidateSearch, VerifiedHeader};
+use super::attempt::CandidateSearch;
 use super::decompress;
 use super::doubt::By;
-use super::header::ExtensionLists;
 use super::late::LATE;
 use super::mode::{CompressorMode, ReliableReply};
 use super::pending::changes;
@@ -117,7 +115,7 @@ impl compress::Rfc3095SenderContext {
             }
         }
         if let Some(rtp) = self.own.rtp_mut() {
-            rtp.timestamps.repeat(next, (config.repetitions, config.window));
+            rtp.timestamps.repeat(next, config.repetitions, config.window);
         }
     }
 
@@ -303,43 +301,37 @@ impl decompress::Rfc3095ReceiverContext {
     }
 }
 
-impl CandidateSearch<'_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// Decodes with the single reference of R-mode; no repair is attempted (RFC 3095, section 5.5.2.1).
-    pub(super) fn find_securely<'i, 'p: 'i>(
-        &self,
-        format: Format,
-        x: &mut Rfc3095Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut VerifiedHeader,
-    ) -> Result<(), Failure> {
+    pub(super) fn find_securely(&mut self) -> Result<(), Failure> {
         let context = self.context;
-        let (bits, k) = Reader::collected(self.reader, SN);
+        let (bits, k) = self.reader.collected(SN);
         let sn = self.decode_sn(bits, k, context.sn);
         // RFC 4224, as in U- and O-mode, but relative to the last packet, since the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
-        passed.looks_late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
-        passed.looks_late &= !self.is_behind(ahead / 2) && !self.is_counted(sn);
-        if passed.looks_late {
+        self.passed.looks_late =
+            k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
+        self.passed.looks_late &= !self.is_behind(ahead / 2) && !self.is_counted(sn);
+        if self.passed.looks_late {
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             if ahead + (LATE as u32) < 1 << k {
-                return Err(Failure::Ambiguous(format));
+                return Err(Failure::Ambiguous(self.format));
             }
-            let is_right = if format.updates() || self.has_sum(x) {
-                self.verify_late(late, x, extensions, out, passed)?
+            let is_right = if self.format.updates() || self.has_sum() {
+                self.verify_late(late)?
             } else {
-                self.rebuild(None, late, x, extensions, out, passed)?;
+                self.rebuild(None, late)?;
                 // Nothing verifies it: it is delivered only if it continues the previous packets.
-                let goes_on = context.reference(x).moved_from(&context.newest()) == (false, 0);
+                let goes_on = context.reference(self.x).moved_from(&context.newest()) == (false, 0);
                 goes_on && !context.doubt.is_open() && !(late as u16).is_before(context.doubt.leap)
             };
-            passed.by = By::Late;
-            return if is_right { Ok(()) } else { Err(Failure::Ambiguous(format)) };
+            self.passed.by = By::Late;
+            return if is_right { Ok(()) } else { Err(Failure::Ambiguous(self.format)) };
         }
-        if format.updates() {
-            let right = self.with(None, sn, x, extensions, out, passed)?;
-            return if right { Ok(()) } else { Err(Failure::Crc(format)) };
+        if self.format.updates() {
+            let right = self.with(None, sn)?;
+            return if right { Ok(()) } else { Err(Failure::Crc(self.format)) };
         }
-        self.rebuild(None, sn, x, extensions, out, passed)
+        self.rebuild(None, sn)
     }
 }

@@ -407,7 +407,7 @@ impl Timestamps {
     }
 
     /// Sends counted changes, from that SN on, until they are acknowledged.
-    pub(super) fn repeat(&mut self, sn: u16, (repetitions, window): (u8, u8)) {
+    pub(super) fn repeat(&mut self, sn: u16, repetitions: u8, window: u8) {
         (self.stride, self.unscaled) = (repetitions.max(1), repetitions.max(1));
         self.note_stride_sent();
         self.bend(sn, window);

@@ -3,8 +3,8 @@
 use thinair_wire::time::Instant;
 
 use super::compress::V2SenderContext;
-use super::flow::msn_of;
 use super::note::changes;
+use super::receiver::msn_of;
 use super::state::{V2Room, has_rtp};
 use crate::cid::Cid;
 use crate::compressor::{CompressorConfig, ReorderRatio, SenderContext};

@@ -224,26 +224,9 @@ impl V2ReceiverContext {
         Verified::deliver(packet, Format::Ir, len, payload, out)
     }
 
-    /// A packet of an established context.
-    pub(super) fn compressed(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        room: &mut State,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        if let Some(verified) = self.next_in_line(now, packet, room, out) {
-            return Ok(verified);
-        }
-        let verified = self.verified(now, packet, room, out);
-        if verified.is_err() {
-            self.arrivals.note_failure(now);
-        }
-        verified
-    }
-
+    /// A packet of an established context that is not the [next in line](Self::next_in_line).
     #[inline(never)]
-    fn verified(
+    pub(super) fn compressed(
         &mut self,
         now: Moment,
         packet: &PacketHeader<'_>,

@@ -14,7 +14,8 @@ use crate::decompressor::Failure;
 use crate::flow::arrival::{Moment, Passed};
 use crate::flow::caution::REPEATED;
 use crate::flow::search::{
-    COMBINATIONS, Candidates, HALF, Matches, Proof, SumEquation, TimestampBits, has_moved_by_count, trials,
+    Found, HALF, Jump, Proof, Search, SequenceBits, SumEquation, TimestampBits, has_moved_by_count,
+    steps_to_repeat, trials,
 };
 use crate::id::Format;
 use crate::state::DecompressorState;
@@ -49,14 +50,13 @@ impl From<i32> for Candidate {
     }
 }
 
-/// Search among candidates.
-struct Search<'s, 'p> {
+/// A packet whose headers are written with one candidate after the other.
+struct InDoubt<'s, 'p> {
     found: &'s mut Packet<'p>,
     last: &'s State,
     out: &'s mut [u8],
     written: Written,
-    /// Packets after which the bits of the MSN repeat.
-    turn: u32,
+    bits: SequenceBits,
     /// The UDP checksum proves the fields that depend on the MSN.
     proves: bool,
     /// Its equation; `None` if it is wrong with any MSN.
@@ -68,9 +68,9 @@ struct Search<'s, 'p> {
     passed: Passed,
 }
 
-impl Search<'_, '_> {
+impl InDoubt<'_, '_> {
     /// Writes the headers of a candidate. Returns their octets if it is right.
-    fn attempt(&mut self, place: Candidate) -> Option<usize> {
+    fn write(&mut self, place: Candidate) -> Option<usize> {
         let x = &mut self.found.x;
         match place.timestamp {
             Some(timestamp) => (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp),
@@ -88,18 +88,17 @@ impl Search<'_, '_> {
 
     /// Distance of two candidates with the same sum in a flow that pauses: so many packets more, and as much less silence.
     fn distinct(&self) -> u32 {
-        let (stride, turn) = (self.last.ts_stride, self.turn);
+        let stride = self.last.ts_stride;
         if !self.proves || self.stamp != Stamp::Inferred || stride == 0 {
             return u32::MAX;
         }
-        // Their least common multiple, as `turn` is a power of two.
-        stride.saturating_mul(turn >> stride.trailing_zeros().min(turn.trailing_zeros()))
+        stride.saturating_mul(steps_to_repeat(self.bits.turn, stride))
     }
 
     /// The candidate at a distance behind the newest packet. It may have been sent before the timestamp jumped, once or several times, or
     /// have carried such a jump: `lines` are those before the jumps, the newest first.
     fn late(&mut self, late: i32, lines: &[u32]) -> Option<Candidate> {
-        if self.attempt(late.into()).is_some() {
+        if self.write(late.into()).is_some() {
             return Some(late.into());
         }
         if !self.may_be_before_jump || self.stamp == Stamp::Unscaled {
@@ -111,7 +110,7 @@ impl Search<'_, '_> {
             let goes_on = line.wrapping_add(self.last.ts_stride.wrapping_mul(msn));
             let timestamp = self.told_behind(goes_on);
             let place = Candidate { ahead: late, timestamp: Some(timestamp) };
-            if (self.proves || timestamp == goes_on) && self.attempt(place).is_some() {
+            if (self.proves || timestamp == goes_on) && self.write(place).is_some() {
                 return Some(place);
             }
         }
@@ -135,33 +134,26 @@ impl Search<'_, '_> {
     }
 
     /// The candidate after a jump of the timestamp in lost packets, as after silence. The clock determines the timestamp.
-    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Option<Candidate> {
-        let intervals = self.passed.intervals;
-        let most = intervals.most();
-        if !self.proves
-            || !intervals.is_steady
-            || self.stamp != Stamp::Inferred
-            || self.last.ts_stride == 0
-            || most > self.distinct().min(HALF)
-            || has_uneven_jumps
-            || u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1) > COMBINATIONS
-        {
-            return None;
+    fn behind_jump(&mut self, has_uneven_jumps: bool) -> Result<Option<Candidate>, Failure> {
+        let (stride, most) = (self.last.ts_stride, self.passed.intervals.most());
+        let is_known = self.proves && self.stamp == Stamp::Inferred && stride != 0;
+        if !is_known || most > self.distinct().min(HALF) || has_uneven_jumps {
+            return Ok(None);
         }
-        let mut candidate = None;
-        for steps in intervals.number.saturating_sub(intervals.off)..=most {
-            let timestamp = self.last.timestamp().wrapping_add(self.last.ts_stride.wrapping_mul(steps));
-            let packets = if self.passed.is_counted { steps.min(self.passed.most) } else { steps };
-            for ahead in (first..=packets).step_by(self.turn as usize) {
-                let place = Candidate { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
-                let is_right = self.attempt(place).is_some();
-                if is_right && candidate.is_some() {
-                    return None;
-                }
-                candidate = candidate.or(is_right.then_some(place));
-            }
-        }
-        candidate
+        let timestamp = self.last.timestamp();
+        let candidate = |Jump { ahead, intervals }| Candidate {
+            ahead: ahead.cast_signed(),
+            timestamp: Some(timestamp.wrapping_add(stride.wrapping_mul(intervals))),
+        };
+        let found = Jump::find(self.bits, self.passed, 0, |jump| Ok(self.write(candidate(jump)).is_some()))?;
+        Ok(found.map(candidate))
+    }
+}
+
+impl Packet<'_> {
+    /// Number of packets behind which the bits of its MSN repeat.
+    fn turn(&self) -> u32 {
+        1 << u32::from(self.x.msn.bits).min(u16::BITS)
     }
 }
 
@@ -176,8 +168,8 @@ impl V2ReceiverContext {
     ) -> Result<Interpretation, Failure> {
         let (format, bits) = (found.format, u32::from(found.x.msn.bits));
         let (as_read, msn) = (found.x.msn.value.wrapping_sub(last.msn).cast_signed(), found.x.msn.value);
-        let turn = 1_u32 << bits.min(16);
-        let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
+        let is_awaited =
+            as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, found.turn(), last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
         let interpretation =
@@ -187,7 +179,7 @@ impl V2ReceiverContext {
             } else if self.misses_ip_id(now, found) {
                 return Err(Failure::Ambiguous(format));
             } else {
-                self.find_in_doubt(now, found, last, (as_read, turn), out)?
+                self.find_in_doubt(now, found, last, out)?
             };
         // It has everything.
         let is_repair = format == Format::CoRepair;
@@ -214,10 +206,12 @@ impl V2ReceiverContext {
         now: Moment,
         found: &mut Packet<'_>,
         last: &State,
-        (as_read, turn): (i32, u32),
         out: &mut [u8],
     ) -> Result<Interpretation, Failure> {
         let (format, found_own) = (found.format, found.next.has_own_msn());
+        let as_read = found.x.msn.value.wrapping_sub(last.msn).cast_signed();
+        let bits = SequenceBits::new(as_read, found.turn());
+        let (SequenceBits { first, turn }, late) = (bits, bits.late());
         let proves = self.sums && found.next.sum_covers_rtp();
         // A strong CRC is proof, too, if the context is not damaged.
         let may_be_before_jump = proves || is_strong(format) && !self.health.is_doubtful();
@@ -226,10 +220,6 @@ impl V2ReceiverContext {
         let written = found.write(out)?;
         let equation = if proves { found.next.equation(out, found.payload) } else { None };
         let trials = trials(written.compared(found.check()));
-        let mut search =
-            Search { found, last, out, written, turn, proves, equation, may_be_before_jump, stamp, passed };
-        let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
-        let late = first - turn.cast_signed();
         let most = passed.most;
         // No packet is so late, but the numbers of the sender may jump back.
         let goes_back = as_read < -latest(last) && found_own;
@@ -241,17 +231,19 @@ impl V2ReceiverContext {
         let is_any = holes >= HOLES || is_twice || goes_back || is_counted_anew;
         let most = if is_any { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Without evidence that the bits of the MSN have repeated, they have not.
-        let most = if self.is_next(now, turn, last) { most.min(first.cast_unsigned()) } else { most };
+        let most = if self.is_next(now, turn, last) { most.min(first) } else { most };
+        let mut trial =
+            InDoubt { found, last, out, written, bits, proves, equation, may_be_before_jump, stamp, passed };
         let may_be_silent = self.arrivals.has_paused() || self.has_jumped;
-        let most = if may_be_silent { most.min(search.distinct()) } else { most };
-        let is_counted = passed.is_counted && (1..=passed.most).contains(&first.cast_unsigned());
+        let most = if may_be_silent { most.min(trial.distinct()) } else { most };
+        let is_counted = passed.is_counted && (1..=passed.most).contains(&first);
         // Numbers of the sender that have jumped back continue from there.
         let behind = self.behind.map_or(0, |next| next.wrapping_sub(last.msn).cast_signed());
         let goes_on = behind != 0
             && !is_counted
             && !self.is_missing(behind)
             && (behind - as_read).cast_unsigned().is_multiple_of(turn);
-        if goes_on && let Some(len) = search.attempt(behind.into()) {
+        if goes_on && let Some(len) = trial.write(behind.into()) {
             return Ok(Interpretation { ahead: behind, most: 0, proved: proves, len });
         }
         // A counted packet is not late, unless its sender has numbered it so.
@@ -264,50 +256,41 @@ impl V2ReceiverContext {
         if may_be_late && !proves && has_moved {
             return Err(Failure::Ambiguous(format));
         }
-        let late = if may_be_late || goes_back { search.late(late, &self.lines_before) } else { None };
-        let candidates = Candidates::new(first.cast_unsigned(), turn, passed, trials, proves);
-        let (mut fits, mut farthest) = (Matches::default(), 0);
-        // Behind a context that is damaged the MSN may have taken any step.
-        let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
-        for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
-            let Ok(distance) = i32::try_from(ahead) else { continue };
-            farthest = farthest.max(ahead);
-            if search.attempt(distance.into()).is_some() {
-                fits.add(ahead);
-            }
-        }
-        let is_usual = (1..=REPEATED).contains(&first)
+        let late = if may_be_late || goes_back { trial.late(late, &self.lines_before) } else { None };
+        let is_usual = (1..=REPEATED as u32).contains(&first)
             && !passed.intervals.is_steady
             && self.arrivals.has_paused_as_usual(now);
-        let misses_ip_id = |found: &Packet<'_>| self.misses_moved_ip_id(now, found, farthest);
-        let (place, proved) = match (late, fits.proof(&candidates, is_usual)) {
+        // Behind a context that is damaged the MSN may have taken any step.
+        let is_possible = |ahead: u32| ahead <= most || as_read > 0 && ahead == first;
+        let has_held_back = self.arrivals.has_held_back(now);
+        let search = Search::new(bits, passed, trials);
+        let search = Search { proves, late: late.is_some().into(), is_usual, has_held_back, ..search };
+        let attempt = |ahead: u32| Ok(trial.write(ahead.cast_signed().into()).is_some().into());
+        let Found { proof, farthest } = search.find(is_possible, attempt)?;
+        let misses_ip_id = self.misses_moved_ip_id(now, trial.found, farthest);
+        let (place, proved) = match (proof, late) {
+            (Proof::Ahead(ahead, proved), _) => (ahead.cast_signed().into(), proved),
             // An IP-ID or a timestamp that may have moved excludes none of those ahead.
-            (Some(late), Proof::Nothing)
-                if !misses_ip_id(search.found) && !self.misses_timestamp(now, search.found, farthest) =>
+            (Proof::Late, Some(late))
+                if !misses_ip_id && !self.misses_timestamp(now, trial.found, farthest) =>
             {
                 (late, true)
             }
-            (Some(_), Proof::One(ahead, _)) if self.arrivals.has_held_back(now) => {
-                (ahead.cast_signed().into(), false)
-            }
-            (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
-            (None, Proof::One(ahead, proved)) => (ahead.cast_signed().into(), proved),
-            (None, Proof::Nothing) => {
-                let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps);
+            (Proof::Ambiguous | Proof::Late, _) => return Err(Failure::Ambiguous(format)),
+            (Proof::Nothing, _) => {
+                let candidate = trial.behind_jump(self.has_uneven_jumps)?;
                 // An IP-ID that may have moved is no evidence of a damaged context.
-                let failure = if misses_ip_id(search.found) {
-                    Failure::Ambiguous(format)
-                } else {
-                    Failure::Crc(format)
-                };
-                (place.ok_or(failure)?, true)
+                let failure = if misses_ip_id { Failure::Ambiguous(format) } else { Failure::Crc(format) };
+                (candidate.ok_or(failure)?, true)
             }
         };
-        let len = search.attempt(place).ok_or(Failure::Crc(format))?;
+        let len = trial.write(place).ok_or(Failure::Crc(format))?;
         let most = match place.ahead {
             ahead if ahead <= 0 => 0,
             // A CRC alone does not exclude a farther one.
-            ahead if !(proves || is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
+            ahead if !(proves || is_usual && ahead.cast_unsigned() == first) => {
+                farthest.max(ahead.unsigned_abs())
+            }
             ahead => ahead.unsigned_abs(),
         };
         Ok(Interpretation { ahead: place.ahead, most, proved: proved && proves, len })
@@ -344,9 +327,7 @@ impl V2ReceiverContext {
             _ => None,
         };
         let bits = match found.x.stamp {
-            Stamp::Inferred => {
-                Some(TimestampBits::Inferred { turn: 1 << u32::from(found.x.msn.bits).min(u16::BITS) })
-            }
+            Stamp::Inferred => Some(TimestampBits::Inferred { turn: found.turn() }),
             Stamp::Scaled => sent(found.x.ts_scaled.bits, 1),
             Stamp::Unscaled => sent(found.x.timestamp.bits, next.ts_stride),
         };

@@ -3,27 +3,14 @@
 use thinair_wire::header::chain::HeaderChain;
 
 use super::compress::V2SenderContext;
-use super::decompress;
-use super::formats::is_strong;
 use super::headers::{Headers, Kind, MAX_IP, upper};
-use super::state::{State, V2Room, has_rtp};
+use super::state::{State, V2Room};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
-use crate::contexts::ContextState;
-use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
-    Traced, Verified,
-};
-use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
-use crate::flow::arrival::Moment;
-use crate::flow::health::{Evidence, Health, Verdict};
 use crate::flow::sender::{Departure, Flows, Obstacle, Sender, Start};
-use crate::id::{Format, ProfileId};
-use crate::mode::Mode;
-use crate::packet::PacketHeader;
-use crate::profile::Held;
+use crate::id::ProfileId;
 use crate::storage::Slots;
 
 /// A packet whose headers a profile can restore.
@@ -231,91 +218,4 @@ impl Sender for V2SenderContext {
         let room = rooms.get_mut(departure.cid.index()).ok_or(Refused::ByThisPacket)?;
         self.compress(&packet.classified.headers, packet.octets, &mut room.0, departure)
     }
-}
-
-impl ReceiverContext for decompress::V2ReceiverContext {
-    fn new(profile: ProfileId) -> Self {
-        Self::new(profile)
-    }
-
-    fn profile(&self) -> ProfileId {
-        self.profile
-    }
-
-    fn initialize<'m>(
-        decompressor: &mut Decompressor<'m>,
-        profile: ProfileId,
-        packet: IncomingPacket<'_, '_, 'm>,
-        out: &mut [u8],
-    ) -> Result<Verified, Problem> {
-        let (header, cid) = (packet.header, packet.header.cid);
-        let Decompressor { shared, contexts, .. } = decompressor;
-        let room = shared.v2_rooms.get_mut(cid.index()).ok_or(Failure::NoMemory)?;
-        let held = contexts.get(cid.index()).and_then(|slot| Self::of(&slot.place));
-        let mut context = held.copied().filter(|held| held.profile == profile).unwrap_or(Self::new(profile));
-        let verified = context.ir(packet.at, header, &mut room.0, out)?;
-        decompressor.set(cid, context);
-        Ok(verified)
-    }
-
-    fn decompress<'m>(
-        &mut self,
-        packet: IncomingPacket<'_, '_, 'm>,
-        _: &DecompressorConfig,
-        shared: &mut decompressor::SharedMemory<'m>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let room = shared.v2_rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
-        self.compressed(packet.at, packet.header, &mut room.0, out)
-    }
-
-    fn dissect<'p>(
-        &self,
-        packet: &PacketHeader<'p>,
-        _: &DecompressorConfig,
-        shared: &decompressor::SharedMemory<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format> {
-        self.dissect(packet, &shared.v2_rooms.get(packet.cid.index())?.0, tell)
-    }
-
-    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (profile, state, sn) =
-            (self.profile, self.health.state.name(), Some(msn_of(self.profile, self.msn)));
-        ContextState { cid, profile, state, mode: config.mode, sn }
-    }
-
-    fn note_success(&mut self, _: u8, _: Format, _: Mode) -> bool {
-        self.note_success()
-    }
-
-    fn health_mut(&mut self) -> Option<&mut Health> {
-        Some(&mut self.health)
-    }
-
-    fn judge(&mut self, _: Moment, _: u8, failure: Option<&Failure>, policy: &NackPolicy<'_>) -> Verdict {
-        match failure {
-            // It may be sent again, ever more seldom, and the next ones would look the same.
-            Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) => Verdict::NoEvidence(Some(AckType::Nack)),
-            _ => Verdict::Evidence(Evidence {
-                nack: policy.nack(),
-                is_urgent: false,
-                is_repair: matches!(failure, Some(Failure::Crc(format)) if is_strong(*format)),
-                static_nack: policy.static_nack(),
-            }),
-        }
-    }
-
-    fn complete(&mut self, element: Feedback, _: Option<Format>, config: &DecompressorConfig) -> Feedback {
-        // RFC 5225, section 6.6.9: zero, if there is no clock, and one is counted on.
-        let clock = config.clock.filter(|_| has_rtp(self.profile)).or(self.is_timed.then_some(0));
-        let late = self.late_to_acknowledge().filter(|_| element.ack == AckType::Ack);
-        let msn = late.unwrap_or(self.msn);
-        Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.health.state, msn as u16) }
-    }
-}
-
-/// An MSN in the bits that it has.
-pub(super) const fn msn_of(profile: ProfileId, msn: u32) -> u32 {
-    if matches!(profile, ProfileId::EspV2) { msn } else { msn & 0xFFFF }
 }

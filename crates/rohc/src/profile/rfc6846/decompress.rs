@@ -53,6 +53,9 @@ pub(crate) struct TcpReceiverContext {
     pub(super) pauses: bool,
 }
 
+/// First octet of an IR-CR packet.
+pub(super) const IR_CR: u8 = 0xFC;
+
 /// Number of packets after an unacknowledged SYN that are not acknowledged: short connections have no more of them in one
 /// direction.
 pub(super) const SHORT: u8 = 2;
@@ -77,6 +80,7 @@ pub(super) struct ReadPacket<'p> {
 
 impl<'p> ReadPacket<'p> {
     /// A packet of a format that has all fields, as they are.
+    #[inline(always)]
     pub(super) fn whole(next: TcpState, format: Format, payload: &'p [u8]) -> Self {
         Self {
             next,
@@ -88,6 +92,12 @@ impl<'p> ReadPacket<'p> {
             number_bits: [0; 6],
             offset_bits: 0,
         }
+    }
+
+    /// Writes the headers of a packet with all fields, and returns their octets.
+    pub(super) fn rebuild(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
+        self.next.scale(self.payload.len());
+        Ok(rebuild(&self.next, self.payload.len(), out)?)
     }
 
     /// Copies the payload behind the `len` octets of rebuilt headers.
@@ -130,14 +140,9 @@ impl TcpReceiverContext {
         }
     }
 
-    /// The last verified MSN.
-    pub(crate) fn msn(&self) -> u16 {
-        self.msn
-    }
-
     /// Decompresses a packet of an established context.
-    #[inline]
-    pub(crate) fn compressed(
+    #[inline(always)]
+    pub(super) fn compressed(
         &mut self,
         now: Moment,
         packet: &PacketHeader<'_>,
@@ -145,18 +150,12 @@ impl TcpReceiverContext {
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let last = self.msn;
-        let verified = self.verified(now, packet, room, out);
-        match verified {
-            Ok(_) => self.arrivals.note(now, u32::from(self.msn.wrapping_sub(last).max(1))),
-            Err(_) => {
-                self.calm = 0;
-                self.arrivals.note_failure(now);
-            }
-        }
-        verified
+        let verified = self.verified(now, packet, room, out)?;
+        self.arrivals.note(now, u32::from(self.msn.wrapping_sub(last).max(1)));
+        Ok(verified)
     }
 
-    #[inline]
+    #[inline(always)]
     fn verified(
         &mut self,
         now: Moment,
@@ -169,18 +168,7 @@ impl TcpReceiverContext {
         }
         let last = &room.0;
         // The state is copied once here, and back once it is verified.
-        let (next, turns) = (*last, [0; NUMBERS]);
-        let format = Format::CoCommon;
-        let mut found = ReadPacket {
-            next,
-            format,
-            payload: &[],
-            crc: 0,
-            has_whole_ip_id: false,
-            turns,
-            number_bits: [0; 6],
-            offset_bits: 0,
-        };
+        let mut found = ReadPacket::whole(*last, Format::CoCommon, &[]);
         self.read(packet, last, &mut found)?;
         let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
         if !self.is_awaited(now, &found, ahead) {
@@ -298,7 +286,7 @@ impl TcpReceiverContext {
                 let _ = ir_dyn(&mut tracer, &mut next, &mut x.options, &mut false);
                 return Some(Format::IrDyn);
             }
-            0xFC => {
+            IR_CR => {
                 let _ = ir_cr(&mut tracer, space, &mut IrCrHead { crc7: 0, base: None });
                 return Some(Format::IrCr);
             }
@@ -371,7 +359,7 @@ pub(super) fn has_options(state: &TcpState, present: u16) -> bool {
 /// Returns the failure for octets that could not be read, or not be stored.
 pub(super) fn unreadable(refusal: Refusal) -> Failure {
     match refusal {
-        Refusal::DoesNotFit => Failure::NoMemory,
+        Refusal::DoesNotFit => Failure::TooLarge,
         Refusal::NotThis | Refusal::Malformed => Failure::Malformed,
     }
 }

@@ -26,7 +26,7 @@ use super::state::{TcpRoom, TcpState};
 use crate::decompressor::{Failure, Verified};
 use crate::field::ip::set_id;
 use crate::flow::arrival::{Moment, Passed};
-use crate::flow::search::{Candidates, Matches, Proof, TRIALS};
+use crate::flow::search::{Fit, Proof, Search, SequenceBits, TRIALS};
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 use crate::work;
@@ -48,14 +48,23 @@ struct Interpretation {
     offset: i16,
 }
 
+/// A packet that was read, and the evidence beside it.
+struct Arrived<'a, 'p> {
+    now: Moment,
+    passed: Passed,
+    found: &'a ReadPacket<'p>,
+    last: &'a TcpState,
+}
+
 /// Distances from the last packet that the bits of an MSN may stand for, without the clock.
 struct MsnBits {
-    /// The first one ahead.
-    first: i16,
+    bits: SequenceBits,
     /// The likely one of a packet that has nothing new: it is repeated, or late.
     otherwise: i16,
     /// The numbers of the packet are new.
     goes_on: bool,
+    /// Number of packets by the octets of the flow.
+    by_octets: Option<u32>,
 }
 
 impl TcpReceiverContext {
@@ -139,9 +148,9 @@ impl TcpReceiverContext {
         let (mut fits, mut interpretation) = (0, None);
         // A CRC of 7 bits takes longer.
         let mut steps = Steps::new(if is_strong { CANDIDATES / 2 } else { CANDIDATES });
+        let arrived = Arrived { now, passed, found, last };
         for turns in solutions.iter() {
-            let ahead = self.place(now, found, turns, last, passed, &mut steps, out)?;
-            match ahead {
+            match self.place(&arrived, turns, &mut steps, out)? {
                 Placed::Nowhere => {}
                 Placed::Anywhere => fits += 2,
                 Placed::At(ahead, offset) => {
@@ -162,19 +171,16 @@ impl TcpReceiverContext {
     }
 
     /// Finds the distance from the last packet with these turns of the numbers.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn place(
         &self,
-        now: Moment,
-        found: &ReadPacket<'_>,
+        arrived: &Arrived<'_, '_>,
         turns: &[i32; NUMBERS],
-        last: &TcpState,
-        passed: Passed,
         steps: &mut Steps,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
+        let &Arrived { passed, found, last, .. } = arrived;
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
-        let first = if as_read > 0 { as_read } else { as_read + TURN };
+        let bits = SequenceBits::new(as_read.into(), TURN as u32);
         let next = found.interpreted(&Interpretation { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         // Candidates differ in their IP-ID.
         let len = rebuild(&next, found.payload.len(), out)?;
@@ -199,17 +205,17 @@ impl TcpReceiverContext {
         };
         let goes_on = goes_on(&next, last, self.highest);
         // Without evidence from numbers: a repeated packet, or a late one.
-        let otherwise = if (1..LATE_FROM).contains(&as_read) { as_read } else { first - TURN };
+        let otherwise = if (1..LATE_FROM).contains(&as_read) { as_read } else { bits.late() as i16 };
         let by_octets = self.packets_by_octets(&next, last);
         let is_counting = found.next.inner().behavior.is_sequential();
         if !is_counting || found.has_whole_ip_id {
             // A full IP-ID determines the MSN if it counts only the packets of this flow.
             let counted = next.inner().behavior.counted(next.inner().header.id).wrapping_sub(last_id(last));
-            let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
+            let is_turn = counted.wrapping_sub(bits.first as u16).is_multiple_of(TURN as u16);
             let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
             let ahead = match is_told && u32::from(counted) <= passed.most {
                 true => counted.cast_signed(),
-                false if goes_on => nearest(first, passed),
+                false if goes_on => nearest(bits, passed),
                 false => otherwise,
             };
             return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
@@ -223,21 +229,19 @@ impl TcpReceiverContext {
         if goes_on_at_once && !passed.is_counted {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
-        let bits = MsnBits { first, otherwise, goes_on };
-        self.place_by_ip_id(now, found, last, passed, (&bits, by_octets), passes)
+        self.place_by_ip_id(arrived, MsnBits { bits, otherwise, goes_on, by_octets }, passes)
     }
 
     /// [`place`](Self::place) if the IP-ID counts, and follows from the MSN: it is wrong if the distance is.
     fn place_by_ip_id(
         &self,
-        now: Moment,
-        found: &ReadPacket<'_>,
-        last: &TcpState,
-        passed: Passed,
-        (bits, by_octets): (&MsnBits, Option<u32>),
+        arrived: &Arrived<'_, '_>,
+        msn: MsnBits,
         mut passes: impl FnMut(i16, i16) -> Result<bool, Failure>,
     ) -> Result<Placed, Failure> {
-        let &MsnBits { first, otherwise, goes_on } = bits;
+        let &Arrived { now, passed, found, last } = arrived;
+        let MsnBits { bits, otherwise, goes_on, by_octets } = msn;
+        let is_next = (1..LATE_FROM as u32).contains(&bits.first);
         let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
         // Distances times offsets that are tried. Distances with one offset each are bounded elsewhere.
         let mut trials = 0;
@@ -261,72 +265,55 @@ impl TcpReceiverContext {
             Ok(placed)
         };
         let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
-        if passed.is_counted && first as u32 > passed.most {
-            return Ok(late);
-        }
-        // Without a count or a pace, packets may be faster than before; octets may not.
-        let is_loose = !passed.is_counted && !passed.intervals.is_steady;
-        let most = by_octets.filter(|_| is_loose).map_or(passed.most, |packets| passed.most.max(packets * 2));
-        let passed = Passed { most, ..passed };
-        let candidates = Candidates::new(first as u32, TURN as u32, passed, TRIALS, false);
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
-        let may_be_next = (1..LATE_FROM).contains(&first) && self.arrivals.failed() <= 1;
-        let is_usual = may_be_next && !passed.intervals.is_steady && self.arrivals.is_usual(now);
-        // Octets may have been retransmitted, and the clock may have stood still. One acknowledgment may be that of any number of segments.
-        let is_likely = |ahead: u32| match by_octets {
-            Some(packets) if !passed.is_counted => {
-                ahead <= packets * 2 + 2
-                    || passed.intervals.is_steady
-                        && ahead.abs_diff(passed.intervals.number) <= passed.intervals.off
-            }
-            _ => true,
-        };
+        let may_be_next = is_next && self.arrivals.failed() <= 1;
+        let is_paused = may_be_next && self.arrivals.is_usual(now);
+        let is_usual = is_paused && !passed.intervals.is_steady;
         if is_usual && !passed.is_counted && matches!(late, Placed::Nowhere) {
-            let next = offset_of(first)?;
+            let next = offset_of(bits.first as i16)?;
             if matches!(next, Placed::At(..)) {
                 return Ok(next);
             }
         }
-        // A paced flow that pauses regularly has paused once more, or all packets of the pause are lost.
-        let intervals = passed.intervals;
-        let is_paced =
-            may_be_next && intervals.is_steady && !passed.is_counted && self.arrivals.is_usual(now);
-        let is_either = |ahead: u32| {
-            !is_paced || ahead == first as u32 || ahead.abs_diff(intervals.number) <= intervals.off
+        // Without a count or a pace, packets may be faster than before; octets may not.
+        let Passed { is_counted, intervals, .. } = passed;
+        let is_loose = !is_counted && !intervals.is_steady;
+        let most = by_octets.filter(|_| is_loose).map_or(passed.most, |packets| passed.most.max(packets * 2));
+        // Octets may have been retransmitted, and the clock may have stood still. One acknowledgment may be that of any number of segments.
+        let is_likely = |ahead: u32| match by_octets {
+            Some(packets) if !is_counted => {
+                ahead <= packets * 2 + 2 || intervals.is_steady && intervals.contain(ahead)
+            }
+            _ => true,
         };
-        // Lost packets may have had no octets.
-        let is_near = |ahead: u32| ahead == first as u32 && (is_usual || first < LATE_FROM);
-        let is_tried = |ahead: u32| is_either(ahead) && (is_near(ahead) || is_likely(ahead));
-        let mut fits = Matches::default();
-        for ahead in candidates.distances().filter(|ahead| is_tried(*ahead)) {
-            let Ok(distance) = i16::try_from(ahead) else { continue };
+        // A paced flow that pauses regularly has paused once more, or all packets of the pause are lost.
+        let is_paced = is_paused && intervals.is_steady && !is_counted;
+        let is_possible = |ahead: u32| {
+            let is_first = ahead == bits.first;
             // A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
-            if distance >= LATE_FROM && !goes_on && ahead > passed.most {
-                continue;
-            }
-            match offset_of(distance)? {
-                Placed::Nowhere => {}
-                Placed::Anywhere => (0..2).for_each(|_| fits.add(ahead)),
-                Placed::At(..) => fits.add(ahead),
-            }
-        }
-        if !matches!(late, Placed::Nowhere) {
-            return Ok(if fits.is_none() { late } else { Placed::Anywhere });
-        }
-        match fits.proof(&candidates, is_usual) {
+            let is_late = ahead >= LATE_FROM as u32 && !goes_on;
+            !(ahead > most && (is_late || is_counted))
+                && (!is_paced || is_first || intervals.contain(ahead))
+                // Lost packets may have had no octets.
+                && (is_first && (is_usual || is_next) || is_likely(ahead))
+        };
+        let search = Search::new(bits, Passed { most, ..passed }, TRIALS);
+        let search = Search { late: late.fit(), is_usual, ..search };
+        match search.find(is_possible, |ahead| Ok(offset_of(ahead as i16)?.fit()))?.proof {
             Proof::Nothing => Ok(Placed::Nowhere),
-            Proof::Ambiguous => Ok(Placed::Anywhere),
+            Proof::Late => Ok(late),
             // Other flows use IP-IDs, and the offset may have grown by more than is tried.
-            Proof::One(ahead, _)
-                if !(may_be_next && ahead == first as u32)
+            Proof::Ahead(ahead, _)
+                if !(may_be_next && ahead == bits.first)
                     && self.grown_offset(last).0 > 0
-                    && passed.intervals.is_steady
-                    && !passed.is_counted
-                    && ahead.abs_diff(passed.intervals.number) > passed.intervals.off =>
+                    && intervals.is_steady
+                    && !is_counted
+                    && !intervals.contain(ahead) =>
             {
                 Ok(Placed::Anywhere)
             }
-            Proof::One(ahead, _) => offset_of(ahead as i16),
+            Proof::Ahead(ahead, _) => offset_of(ahead as i16),
+            Proof::Ambiguous => Ok(Placed::Anywhere),
         }
     }
 
@@ -363,6 +350,16 @@ enum Placed {
     At(i16, i16),
 }
 
+impl Placed {
+    fn fit(&self) -> Fit {
+        match self {
+            Self::Nowhere => Fit::No,
+            Self::Anywhere => Fit::Several,
+            Self::At(..) => Fit::Yes,
+        }
+    }
+}
+
 /// Largest number of IP-IDs by which a packet may be ahead.
 const LARGEST: u16 = 4_096;
 
@@ -371,16 +368,16 @@ fn last_id(last: &TcpState) -> u16 {
 }
 
 /// Returns the distance that is nearest by carrier or clock, or the first one.
-fn nearest(first: i16, passed: Passed) -> i16 {
+fn nearest(bits: SequenceBits, passed: Passed) -> i16 {
+    let SequenceBits { first, turn } = bits;
     let (packets, off) = match passed {
-        Passed { most, is_counted: true, .. } => (most, TURN as u32 / 2),
+        Passed { most, is_counted: true, .. } => (most, turn / 2),
         Passed { intervals, .. } if intervals.is_steady => (intervals.number, intervals.off),
-        _ => return first,
+        _ => return first as i16,
     };
-    let turn = TURN as u32;
-    let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;
-    let nearest = first + turns as i16 * TURN;
-    if packets.abs_diff(nearest as u32) <= off { nearest } else { first }
+    let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first) + turn / 2) / turn;
+    let nearest = first + turns * turn;
+    (if packets.abs_diff(nearest) <= off { nearest } else { first }) as i16
 }
 
 impl ReadPacket<'_> {

@@ -9,30 +9,27 @@ use super::decompress::{ReadPacket, SHORT, TcpReceiverContext, has_options, is_u
 use super::growth::Mark;
 use super::header::Replicate;
 use super::replicate::{IrCrHead, ir_cr, replicate_chain};
-use super::segment::rebuild;
 use super::state::{IpState, MAX_IP, SYN, TcpRoom, TcpState};
 use super::{TcpFields, ir, ir_dyn};
-use crate::cid::{Cid, CidSpace};
-use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::decompressor::{Failure, IncomingPacket, Verified, verify_crc8};
 use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::pace::steps;
 use crate::id::Format;
-use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
+use crate::storage::Slots;
 
 /// Largest number of packets by which an IR or IR-DYN packet may be late. A compressor that restarts seldom hits these MSNs.
 const LATE: u16 = 32;
 
 impl TcpReceiverContext {
     /// Decompresses an IR packet. `self` is the context of the CID if it is of this profile, or a new one.
-    pub(crate) fn ir(
+    pub(super) fn ir(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
+        packet: &IncomingPacket<'_, '_, '_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
         let is_known = self.health.state != DecompressorState::Nc;
         let mut next = if is_known { room.0 } else { TcpState::EMPTY };
         next.ips = [IpState::EMPTY; MAX_IP];
@@ -44,61 +41,56 @@ impl TcpReceiverContext {
         if !has_stride && !is_kept {
             next.ack_stride = 0;
         }
-        self.initialize(now, packet, reader, next, sent.present, Format::Ir, room, out)
+        let found = ReadPacket::whole(next, Format::Ir, reader.remaining());
+        self.initialize(packet, &reader, found, sent.present, room, out)
     }
 
     /// Decompresses an IR-DYN packet.
-    pub(crate) fn ir_dyn(
+    pub(super) fn ir_dyn(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
+        packet: &IncomingPacket<'_, '_, '_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::IrDyn));
         }
-        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
         let mut next = room.0;
         let mut sent = TcpFields::read(&next).options;
         ir_dyn(&mut reader, &mut next, &mut sent, &mut false).map_err(unreadable)?;
-        self.initialize(now, packet, reader, next, sent.present, Format::IrDyn, room, out)
+        let found = ReadPacket::whole(next, Format::IrDyn, reader.remaining());
+        self.initialize(packet, &reader, found, sent.present, room, out)
     }
 
-    /// Common part of IR and IR-DYN, after they were read.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    /// Decompresses an IR or IR-DYN packet that was read, with a list of options of which those that are `present` are in the packet.
     fn initialize(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        reader: Reader<'_>,
-        mut next: TcpState,
+        packet: &IncomingPacket<'_, '_, '_>,
+        reader: &Reader<'_>,
+        mut found: ReadPacket<'_>,
         present: u16,
-        format: Format,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let payload = reader.remaining();
         // RFC 6846, section 6.3.5: "all X-bits in the XI list MUST be set".
-        if present.count_ones() != u32::from(next.options.count) || !is_sound(&next) {
+        if present.count_ones() != u32::from(found.next.options.count) || !is_sound(&found.next) {
             return Err(Failure::Malformed);
         }
-        verify_crc8(packet, &reader, format)?;
-        next.scale(payload.len());
-        let found = ReadPacket::whole(next, format, payload);
-        let len = rebuild(&found.next, payload.len(), out)?;
+        verify_crc8(packet.header, reader, found.format)?;
+        let len = found.rebuild(out)?;
         if self.is_late(&found.next, room) {
             self.ack_due = false;
-            return found.deliver(packet, len, out);
+            return found.deliver(packet.header, len, out);
         }
         let right = is_right(&found, out, len);
         // No CRC of an IR-DYN packet covers the fields of the context.
-        if format == Format::IrDyn && self.expects_right && !right && !found.next.goes_on(&room.0) {
-            return Err(Failure::Crc(format));
+        if found.format == Format::IrDyn && self.expects_right && !right && !found.next.goes_on(&room.0) {
+            return Err(Failure::Crc(found.format));
         }
         self.expects_right = right;
-        self.begin(now, &found.next, room);
-        found.deliver(packet, len, out)
+        self.begin(packet.at, &found.next, room);
+        found.deliver(packet.header, len, out)
     }
 
     /// True if an IR, IR-DYN or IR-CR packet is late: the context is newer.
@@ -107,58 +99,54 @@ impl TcpReceiverContext {
         self.health.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
-    /// Returns the base context of an IR-CR packet, if it is another one.
-    pub(crate) fn base_of(packet: &PacketHeader<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
-        let mut head = IrCrHead { crc7: 0, base: None };
-        let mut reader = Reader::new(packet.first, packet.rest);
-        ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
-        Ok(head.base)
-    }
-
     /// Decompresses an IR-CR packet with the base context that it names.
-    pub(crate) fn ir_cr(
+    pub(super) fn ir_cr(
         &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        space: CidSpace,
-        base: &TcpRoom,
-        room: &mut TcpRoom,
+        packet: &IncomingPacket<'_, '_, '_>,
+        base: Option<&Self>,
+        rooms: &mut Slots<'_, TcpRoom>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let mut reader = Reader::new(packet.first, packet.rest);
+        let cid = packet.header.cid;
+        if cid.index() >= rooms.len() {
+            return Err(Failure::TooLarge);
+        }
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
         let mut head = IrCrHead { crc7: 0, base: None };
-        ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
+        ir_cr(&mut reader, packet.config.channel.cids(), &mut head).map_err(unreadable)?;
+        // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
+        base.ok_or(Failure::NoBase)?;
+        let base = *rooms.get(head.base.unwrap_or(cid).index()).ok_or(Failure::NoBase)?;
+        let room = rooms.get_mut(cid.index()).ok_or(Failure::TooLarge)?;
         let mut next = base.0;
         let mut sent = TcpFields::read(&next).options;
         let mut parts = Replicate::default();
         replicate_chain(&mut reader, &mut next, &mut parts, &mut [false; MAX_IP], &mut sent)
             .map_err(unreadable)?;
-        let payload = reader.remaining();
-        verify_crc8(packet, &reader, Format::IrCr)?;
+        verify_crc8(packet.header, &reader, Format::IrCr)?;
         if !is_sound(&next) {
             return Err(Failure::Malformed);
         }
         if parts.list && !has_options(&next, sent.present) {
             return Err(Failure::UnknownItem(Format::IrCr));
         }
-        next.scale(payload.len());
-        let found = ReadPacket::whole(next, Format::IrCr, payload);
-        let len = rebuild(&found.next, payload.len(), out)?;
+        let mut found = ReadPacket::whole(next, Format::IrCr, reader.remaining());
+        let len = found.rebuild(out)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != head.crc7 {
             return Err(Failure::Crc(Format::IrCr));
         }
         if self.is_late(&found.next, room) {
             self.ack_due = false;
-            return found.deliver(packet, len, out);
+            return found.deliver(packet.header, len, out);
         }
         self.expects_right = is_right(&found, out, len);
-        self.begin(now, &found.next, room);
+        self.begin(packet.at, &found.next, room);
         if found.next.rsf == SYN && !parts.list {
             // Its base is also that of a SYN, and the better base for later ones. TCP itself shows the compressor that the SYN
             // has arrived.
             (self.ack_due, self.unanswered) = (false, SHORT);
         }
-        found.deliver(packet, len, out)
+        found.deliver(packet.header, len, out)
     }
 
     /// Starts the context with all fields of this packet.

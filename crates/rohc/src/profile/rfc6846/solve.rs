@@ -298,7 +298,8 @@ impl Search<'_> {
 const FEW: i64 = 4;
 
 /// Numbers in a range.
-fn len((low, high): (i64, i64)) -> i64 {
+fn len(range: (i64, i64)) -> i64 {
+    let (low, high) = range;
     (high - low + 1).max(0)
 }
 

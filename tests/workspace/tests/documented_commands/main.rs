@@ -10,11 +10,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-#[path = "documented_commands/host.rs"]
 mod host;
-#[path = "documented_commands/page.rs"]
 mod page;
 
 use std::fs;
@@ -35,9 +31,9 @@ fn every_command_of_the_pages_does_what_they_show() {
         println!("skipped: hosts of their own for commands need root");
         return;
     }
-    let root = common::root();
+    let root = thinair_tests::root();
     let mut sections = Vec::new();
-    for page in [vec![root.join("README.md")], common::files(&root.join("docs"), ".md")].concat() {
+    for page in [vec![root.join("README.md")], thinair_tests::files(&root.join("docs"), ".md")].concat() {
         let name = page.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
         sections.extend(page::sections(&name, &fs::read_to_string(&page).unwrap()).unwrap());
     }
@@ -120,7 +116,7 @@ impl SectionRun<'_> {
         fs::create_dir_all(&folder).unwrap();
         // Prerequisites of the pages: the repository, and a key file of an earlier section.
         for name in ["captures", "contrib", "docs", "extras", "tests"] {
-            std::os::unix::fs::symlink(common::root().join(name), folder.join(name)).unwrap();
+            std::os::unix::fs::symlink(thinair_tests::root().join(name), folder.join(name)).unwrap();
         }
         let lines = [Pty::open().unwrap(), Pty::open().unwrap()];
         let gateway = CommandHost::new(base, "gateway", &folder, Some(lines[0].path()));

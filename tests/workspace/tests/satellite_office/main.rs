@@ -9,25 +9,17 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-#[path = "satellite_office/call.rs"]
 mod call;
-#[path = "satellite_office/place.rs"]
 mod place;
-#[path = "satellite_office/services.rs"]
 mod services;
-#[allow(dead_code, reason = "of a place, shells and namespaces are used here")]
-#[path = "tunnel_host/site.rs"]
-mod site;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use common::world::in_a_world;
 use place::{OfficePath, OfficePlace, has};
 use services::{Amount, OfficeService};
+use thinair_tests::world::in_a_world;
 
 /// Name of a figure, and its values: one, or one per direction of the link, up first.
 pub(crate) type OfficeFigure = (&'static str, Vec<f64>);

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-#[path = "../../../../crates/rohc/benches/peer/program.rs"]
+#[path = "../../../crates/rohc/benches/peer/program.rs"]
 mod program;
 
-pub(crate) use program::PeerProgram;
+pub use program::PeerProgram;
 use thinair_capture::{Error, Reader};
 use thinair_rohc::{Channel, CidSpace, Instant, ProfileId, ProfileSet};
 
@@ -17,26 +17,26 @@ use super::{files, root};
 
 /// Sets of profiles that both rohc-lib and this implementation have: those of RFC 3095 and RFC 3843, or those of RFC 5225, whose
 /// profile 0x0101 rohc-lib sends and reads as IR packets alone; with that of RFC 6846.
-pub(crate) const PROFILES: [(&str, &[&str]); 2] = [
+pub const PROFILES: [(&str, &[&str]); 2] = [
     ("v1", &["uncompressed", "rtp", "udp", "esp", "ip", "tcp"]),
     ("v2", &["uncompressed", "udp-v2", "esp-v2", "ip-v2", "tcp"]),
 ];
 
 /// CID spaces with a MAX_CID. Large CIDs include two-octet ones, from 128 on.
-pub(crate) const CIDS: [(&str, CidSpace, u16); 2] =
+pub const CIDS: [(&str, CidSpace, u16); 2] =
     [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
 
-pub(crate) const MODES: [&str; 2] = ["u", "o"];
+pub const MODES: [&str; 2] = ["u", "o"];
 
 /// Destination ports of RTP in the captures of rohc-lib.
-pub(crate) const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
+pub const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
 
 /// Number of blocks for extension headers.
-pub(crate) const BLOCKS: usize = 64;
+pub const BLOCKS: usize = 64;
 
 /// Program around another implementation: that of the variable, or that of `make peers` by its name; `None`, and a message, without
 /// both.
-pub(crate) fn program(variable: &str, name: &str, packets: &str) -> Option<OsString> {
+pub fn program(variable: &str, name: &str, packets: &str) -> Option<OsString> {
     let built = || {
         let target = super::text(&super::metadata(), "target_directory");
         Some(Path::new(&target).join("peers").join(name)).filter(|path| path.exists()).map(Into::into)
@@ -49,22 +49,22 @@ pub(crate) fn program(variable: &str, name: &str, packets: &str) -> Option<OsStr
 }
 
 /// Packets with the time since the start of the capture, and its name.
-pub(crate) struct CaptureStream {
-    pub(crate) name: String,
-    pub(crate) packets: Vec<(Instant, Vec<u8>)>,
+pub struct CaptureStream {
+    pub name: String,
+    pub packets: Vec<(Instant, Vec<u8>)>,
 }
 
 /// One stream through one channel.
-pub(crate) struct StreamRun<'r> {
-    pub(crate) program: &'r OsStr,
-    pub(crate) profiles: (&'r str, &'r [&'r str]),
-    pub(crate) mode: &'r str,
-    pub(crate) cids: (&'r str, CidSpace, u16),
-    pub(crate) stream: &'r CaptureStream,
+pub struct StreamRun<'r> {
+    pub program: &'r OsStr,
+    pub profiles: (&'r str, &'r [&'r str]),
+    pub mode: &'r str,
+    pub cids: (&'r str, CidSpace, u16),
+    pub stream: &'r CaptureStream,
 }
 
 impl StreamRun<'_> {
-    pub(crate) fn channel(&self) -> Channel {
+    pub fn channel(&self) -> Channel {
         let (_, space, max_cid) = self.cids;
         let profiles: Vec<ProfileId> =
             self.profiles.1.iter().map(|name| ProfileId::by_name(name).unwrap()).collect();
@@ -72,7 +72,7 @@ impl StreamRun<'_> {
     }
 
     /// Starts the program: kind of CIDs, highest CID and set of profiles come before its other `arguments`.
-    pub(crate) fn start(&self, arguments: &[&str]) -> PeerProgram {
+    pub fn start(&self, arguments: &[&str]) -> PeerProgram {
         let (kind, _, max_cid) = self.cids;
         let max_cid = max_cid.to_string();
         let arguments = [&[kind, &max_cid, self.profiles.0], arguments].concat();
@@ -81,7 +81,7 @@ impl StreamRun<'_> {
 }
 
 /// Available captures, by folder.
-pub(crate) fn groups() -> Vec<(String, Vec<CaptureStream>)> {
+pub fn groups() -> Vec<(String, Vec<CaptureStream>)> {
     let mut folders = vec![("captures".to_owned(), root().join("captures"))];
     match std::env::var_os("THINAIR_VECTORS").map(PathBuf::from) {
         Some(shared) => {
@@ -131,7 +131,7 @@ fn packets(path: &Path) -> Vec<(Instant, Vec<u8>)> {
     packets
 }
 
-pub(crate) fn hex(octets: &[u8]) -> String {
+pub fn hex(octets: &[u8]) -> String {
     const MOST: usize = 160;
     let text: String = octets.iter().take(MOST).map(|octet| format!("{octet:02x}")).collect();
     if octets.len() > MOST { format!("{text}... ({} octets)", octets.len()) } else { text }

@@ -6,11 +6,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-#[path = "coap_server/attacks.rs"]
 mod attacks;
-#[path = "coap_server/served.rs"]
 mod served;
 
 use std::fs;
@@ -122,8 +118,8 @@ fn a_mebibyte_goes_and_comes_block_by_block() {
 
 #[test]
 fn aiocoap_finds_everything_in_order() {
-    let python =
-        PathBuf::from(common::text(&common::metadata(), "target_directory")).join("coap-peers/python");
+    let python = PathBuf::from(thinair_tests::text(&thinair_tests::metadata(), "target_directory"))
+        .join("coap-peers/python");
     let python = std::env::var_os("THINAIR_PYTHON").map_or(python, PathBuf::from);
     if !python.join("installed").exists() {
         println!("skipped: aiocoap, because it is not installed (`make test` does that, with pip)");
@@ -136,7 +132,7 @@ fn aiocoap_finds_everything_in_order() {
         let _ = fs::remove_file(served.root().join("large.bin"));
         let mut client = Command::new("timeout");
         client.args(["--signal", "KILL", "120", "python3", "-s"]);
-        client.arg(common::root().join("tests/workspace/peers/aiocoap_client.py"));
+        client.arg(thinair_tests::root().join("tests/workspace/peers/aiocoap_client.py"));
         client.arg(&uri).arg(&file).env("PYTHONPATH", &python).env("PYTHONDONTWRITEBYTECODE", "1");
         let done = client.stdin(Stdio::null()).output().unwrap();
         let text = output(&done);

@@ -11,12 +11,12 @@ use thinair_capture::{LinkType, Timestamp, Writer};
 use super::{metadata, text};
 
 /// True if tshark is installed; otherwise prints a message.
-pub(crate) fn is_there() -> bool {
+pub fn is_there() -> bool {
     version().is_some()
 }
 
 /// True if tshark is installed and runs Lua; otherwise prints a message.
-pub(crate) fn runs_lua() -> bool {
+pub fn runs_lua() -> bool {
     let Some(version) = version() else { return false };
     let runs_lua = version.contains("with Lua");
     if !runs_lua {
@@ -26,7 +26,7 @@ pub(crate) fn runs_lua() -> bool {
 }
 
 /// True if tshark has a field; otherwise prints a message.
-pub(crate) fn knows(field: &str) -> bool {
+pub fn knows(field: &str) -> bool {
     let fields = ok(Command::new("tshark").args(["-G", "fields"]).output().unwrap()).stdout;
     let fields = String::from_utf8_lossy(&fields);
     let knows = fields.lines().any(|line| line.split('\t').nth(2) == Some(field));
@@ -45,12 +45,7 @@ fn version() -> Option<String> {
 }
 
 /// Fields of every packet, and expert messages, which include the errors of scripts.
-pub(crate) fn fields_of(
-    scripts: &[PathBuf],
-    file: &Path,
-    options: &[&str],
-    fields: &[&str],
-) -> Vec<Vec<String>> {
+pub fn fields_of(scripts: &[PathBuf], file: &Path, options: &[&str], fields: &[&str]) -> Vec<Vec<String>> {
     let mut tshark = Command::new("tshark");
     for script in scripts {
         tshark.arg("-X").arg(format!("lua_script:{}", script.display()));
@@ -68,12 +63,12 @@ pub(crate) fn fields_of(
 }
 
 /// Values of a field of a packet, in sequence.
-pub(crate) fn values(field: &str) -> Vec<String> {
+pub fn values(field: &str) -> Vec<String> {
     field.split(',').filter(|value| !value.is_empty()).map(str::to_owned).collect()
 }
 
 /// Writes packets, a millisecond apart.
-pub(crate) fn write(link_type: LinkType, path: &Path, packets: &[Vec<u8>]) {
+pub fn write(link_type: LinkType, path: &Path, packets: &[Vec<u8>]) {
     let mut writer = Writer::new(Vec::new(), link_type).unwrap();
     for (time, packet) in (0..).zip(packets) {
         writer.write(Timestamp::from_nanos(time * 1_000_000), packet).unwrap();
@@ -82,7 +77,7 @@ pub(crate) fn write(link_type: LinkType, path: &Path, packets: &[Vec<u8>]) {
 }
 
 /// UDP datagram over IPv4, without UDP checksum.
-pub(crate) fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {
+pub fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {
     let udp = u16::try_from(8 + payload.len()).unwrap();
     let mut packet = vec![0x45, 0];
     packet.extend((20 + udp).to_be_bytes());
@@ -97,26 +92,26 @@ pub(crate) fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-pub(crate) fn hex(octets: &[u8]) -> String {
+pub fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-pub(crate) fn ok(output: Output) -> Output {
+pub fn ok(output: Output) -> Output {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output
 }
 
 /// Folder of the test in the target folder.
-pub(crate) struct OutputFolder(PathBuf);
+pub struct OutputFolder(PathBuf);
 
 impl OutputFolder {
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let folder = PathBuf::from(text(&metadata(), "target_directory")).join("wireshark").join(name);
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

@@ -4,7 +4,6 @@
 //! Therefore this is a program: without arguments it starts itself, once for each scene.
 
 #[cfg(target_os = "linux")]
-#[path = "privileges/scenes.rs"]
 mod scenes;
 
 fn main() {

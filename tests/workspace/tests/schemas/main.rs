@@ -6,17 +6,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "schemas/outputs.rs"]
 mod outputs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use common::{files, root};
 use jsonschema::Validator;
 use serde_json::Value;
+use thinair_tests::{files, root};
 
 use outputs::Outputs;
 
@@ -136,7 +134,7 @@ fn schemas_are_strict_and_describe_every_key() {
 #[test]
 fn outputs_are_what_the_schemas_say() {
     let schemas = schemas();
-    let outputs = Outputs::collect(&common::command(), &common::laboratory());
+    let outputs = Outputs::collect(&thinair_tests::command(), &thinair_tests::laboratory());
     let mut missing = Vec::new();
     for (name, schema) in &schemas {
         let Some(documents) = outputs.documents.get(name) else {
@@ -162,7 +160,7 @@ fn outputs_are_what_the_schemas_say() {
 
 #[test]
 fn a_key_that_is_not_in_the_schema_is_found() {
-    let output = outputs::run(&common::command(), &root(), &["link", "capacity", "--json"]);
+    let output = outputs::run(&thinair_tests::command(), &root(), &["link", "capacity", "--json"]);
     let mut document: Value = serde_json::from_str(&output).unwrap();
     let validator = validator(&schemas()["thinair.capacity/1"]);
     assert_valid("capacity", &validator, &document);
@@ -228,7 +226,7 @@ fn columns_of_flows_are_explained() {
     let mut used = BTreeSet::new();
     for mode in ["u", "o", "r"] {
         let arguments = ["analyze", capture, "--csv", "--schemes", schemes, "--mode", mode];
-        let csv = outputs::run(&common::command(), &root(), &arguments);
+        let csv = outputs::run(&thinair_tests::command(), &root(), &arguments);
         for column in csv.lines().next().unwrap().split(',') {
             let name = explained.iter().find(|name| match name.strip_suffix("_SCHEME") {
                 Some(prefix) => column.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_')),
@@ -242,7 +240,7 @@ fn columns_of_flows_are_explained() {
 
 #[test]
 fn columns_of_the_log_of_a_link_are_explained() {
-    let Some(run) = outputs::link(&common::command(), &common::laboratory()) else { return };
+    let Some(run) = outputs::link(&thinair_tests::command(), &thinair_tests::laboratory()) else { return };
     let columns: BTreeSet<_> = run.log.lines().next().unwrap().split(',').map(str::to_owned).collect();
     assert_eq!(columns, explained("`thinair link run --log`"));
 }

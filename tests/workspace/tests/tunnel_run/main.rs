@@ -8,21 +8,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-#[path = "tunnel_run/attacks.rs"]
 mod attacks;
-#[path = "tunnel_run/bench.rs"]
 mod bench;
-#[path = "tunnel_run/life.rs"]
 mod life;
-#[path = "tunnel_run/mesh.rs"]
 mod mesh;
-#[path = "tunnel_run/relay.rs"]
 mod relay;
-#[path = "tunnel_run/restart.rs"]
 mod restart;
-#[path = "tunnel_run/traffic.rs"]
 mod traffic;
 
 use std::time::Duration;

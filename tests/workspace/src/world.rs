@@ -22,7 +22,7 @@ exec \"$@\"";
 
 /// Runs the test of that name again in a new mount namespace, and `body` there. Without the privilege, prints that the
 /// test is skipped.
-pub(crate) fn in_a_world(test: &str, body: impl FnOnce()) {
+pub fn in_a_world(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return body();
     }

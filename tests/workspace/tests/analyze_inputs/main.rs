@@ -3,20 +3,17 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-#[path = "analyze_inputs/live.rs"]
 mod live;
-
-mod common;
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::tshark::{self, OutputFolder};
-use common::{command, root};
 use serde_json::Value;
 use thinair_capture::{ETHERTYPE_IPV4, LinkType, Reader, Timestamp, Writer};
+use thinair_tests::tshark::{self, OutputFolder};
+use thinair_tests::{command, root};
 
 /// Capture of 403 packets of CoAP over UDP and IPv4, on Ethernet.
 const CAPTURE: &str = "captures/coap_udp4_observe.pcap";

@@ -5,7 +5,6 @@
 //! `cargo run --profile optimized -p thinair-simulation --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
 
 #[cfg(target_os = "linux")]
-#[path = "kernel_tcp/compare.rs"]
 mod compare;
 
 #[cfg(target_os = "linux")]

@@ -6,42 +6,40 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::common;
-
 /// Addresses of the carrier: of the field site, of its router, of the gateway and of the router there.
-pub(crate) const FIELD: [&str; 2] = ["192.0.2.2", "2001:db8:1::2"];
+pub const FIELD: [&str; 2] = ["192.0.2.2", "2001:db8:1::2"];
 const FIELD_ROUTER: [&str; 2] = ["192.0.2.1", "2001:db8:1::1"];
-pub(crate) const GATEWAY: [&str; 2] = ["198.51.100.7", "2001:db8:2::7"];
+pub const GATEWAY: [&str; 2] = ["198.51.100.7", "2001:db8:2::7"];
 const GATEWAY_ROUTER: [&str; 2] = ["198.51.100.1", "2001:db8:2::1"];
 
 /// Addresses of the tunnel, and a host of the Internet, beyond the gateway only.
-pub(crate) const INSIDE: [[&str; 2]; 2] = [["10.9.0.1", "fd09::1"], ["10.9.0.2", "fd09::2"]];
-pub(crate) const INTERNET: [&str; 2] = ["203.0.113.9", "2001:db8:9::9"];
+pub const INSIDE: [[&str; 2]; 2] = [["10.9.0.1", "fd09::1"], ["10.9.0.2", "fd09::2"]];
+pub const INTERNET: [&str; 2] = ["203.0.113.9", "2001:db8:9::9"];
 
 /// Time limit of a daemon in seconds, even if the test is killed.
 const LIMIT: &str = "120";
 
-pub(crate) fn thinair() -> &'static str {
+pub fn thinair() -> &'static str {
     static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(common::command)
+    COMMAND.get_or_init(crate::command)
 }
 
 /// Folder for keys and logs. All of `/run` is removed with the test.
-pub(crate) fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     let folder = PathBuf::from("/run/test");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
 /// Runs a shell line, which must succeed.
-pub(crate) fn sh(line: &str) -> String {
+pub fn sh(line: &str) -> String {
     let output = Command::new("sh").args(["-euc", line]).output().unwrap();
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// True if a condition becomes true within this many seconds.
-pub(crate) fn within(seconds: f64, mut is_true: impl FnMut() -> bool) -> bool {
+pub fn within(seconds: f64, mut is_true: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     loop {
         if is_true() {
@@ -55,15 +53,15 @@ pub(crate) fn within(seconds: f64, mut is_true: impl FnMut() -> bool) -> bool {
 }
 
 /// Three namespaces, whose names end in a unique number.
-pub(crate) struct Sites {
-    pub(crate) field: String,
-    pub(crate) gateway: String,
-    pub(crate) key: String,
+pub struct Sites {
+    pub field: String,
+    pub gateway: String,
+    pub key: String,
     number: usize,
 }
 
 impl Sites {
-    pub(crate) fn new(number: usize) -> Self {
+    pub fn new(number: usize) -> Self {
         let [field, router, gateway] = ["field", "router", "gateway"].map(|name| format!("{name}{number}"));
         let mut lines = String::new();
         for name in [&field, &router, &gateway] {
@@ -102,7 +100,7 @@ impl Sites {
     }
 
     /// Snapshot of everything that a tunnel may change at the field site.
-    pub(crate) fn look(&self) -> String {
+    pub fn look(&self) -> String {
         let netns = &self.field;
         let mut seen = String::new();
         for family in ["-4", "-6"] {
@@ -115,34 +113,34 @@ impl Sites {
         seen + &sh(&folders) + &sh("cat /etc/resolv.conf 2>/dev/null || true")
     }
 
-    pub(crate) fn router(&self) -> String {
+    pub fn router(&self) -> String {
         format!("router{}", self.number)
     }
 
     /// Starts the gateway's end, over this version of IP.
-    pub(crate) fn start_gateway(&self, version: usize) -> SiteDaemon {
+    pub fn start_gateway(&self, version: usize) -> SiteDaemon {
         self.start_gateway_with(version, "")
     }
 
     /// Starts the gateway's end, with further arguments.
-    pub(crate) fn start_gateway_with(&self, version: usize, more: &str) -> SiteDaemon {
+    pub fn start_gateway_with(&self, version: usize, more: &str) -> SiteDaemon {
         let url = ["udp://:7000", "udp://[::]:7000"][version];
         let name = format!("--tun gate{}", self.number);
         SiteDaemon::start(&self.gateway, &format!("{url} --key {} {} {name} {more}", self.key, addresses(0)))
     }
 
     /// Starts the field site's end, with further arguments.
-    pub(crate) fn start_field(&self, version: usize, more: &str) -> SiteDaemon {
+    pub fn start_field(&self, version: usize, more: &str) -> SiteDaemon {
         SiteDaemon::start(&self.field, &self.field_arguments(version, more))
     }
 
-    pub(crate) fn field_arguments(&self, version: usize, more: &str) -> String {
+    pub fn field_arguments(&self, version: usize, more: &str) -> String {
         let url = ["udp://198.51.100.7:7000", "udp://[2001:db8:2::7]:7000"][version];
         format!("{url} --key {} {} --tun air{} {more}", self.key, addresses(1), self.number)
     }
 
     /// True if the field site reaches an address.
-    pub(crate) fn reaches(&self, address: &str) -> bool {
+    pub fn reaches(&self, address: &str) -> bool {
         within(6.0, || {
             run(&format!("ip netns exec {} ping -c 1 -W 1 {address}", self.field)).status.success()
         })
@@ -163,20 +161,20 @@ fn addresses(side: usize) -> String {
 }
 
 /// Runs a line that may fail.
-pub(crate) fn run(line: &str) -> Output {
+pub fn run(line: &str) -> Output {
     Command::new("sh").args(["-c", line]).output().unwrap()
 }
 
 /// Daemon, ended on drop.
-pub(crate) struct SiteDaemon {
+pub struct SiteDaemon {
     timeout: Child,
-    pub(crate) pid: u32,
+    pub pid: u32,
     log: PathBuf,
 }
 
 impl SiteDaemon {
     /// Starts a daemon, and waits until it is open.
-    pub(crate) fn start(netns: &str, arguments: &str) -> Self {
+    pub fn start(netns: &str, arguments: &str) -> Self {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let log = folder().join(format!("{netns}-{number}.log"));
@@ -205,18 +203,18 @@ impl SiteDaemon {
         Self { timeout, pid, log }
     }
 
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
     /// Process of the helper, which is its only child.
-    pub(crate) fn helper(&self) -> u32 {
+    pub fn helper(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.pid);
         fs::read_to_string(children).unwrap().trim().parse().unwrap()
     }
 
     /// Sends a signal, and waits for the end. Returns the exit status, if there is one.
-    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
+    pub fn end(mut self, signal: &str) -> Option<i32> {
         let helper = self.helper();
         sh(&format!("kill -{signal} {}", self.pid));
         let code = self.timeout.wait().unwrap().code();
@@ -226,7 +224,7 @@ impl SiteDaemon {
     }
 
     /// Kills the daemon and its helper at once, so that no process is left to undo changes.
-    pub(crate) fn kill_both(mut self) {
+    pub fn kill_both(mut self) {
         let helper = self.helper();
         sh(&format!("kill -STOP {helper}; kill -KILL {}; kill -KILL {helper}", self.pid));
         self.timeout.wait().unwrap();

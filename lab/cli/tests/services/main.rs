@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 #[cfg(feature = "http3")]
-#[path = "services/http3.rs"]
 mod http3;
 
 use std::fs;
