@@ -205,7 +205,6 @@ impl<'m> Compressor<'m> {
         packet.now = self.clock.advance_by_pause(packet.now, self.latest);
         self.latest = packet.now;
         Place::compress_packet(self, &mut packet, out)
-            .unwrap_or_else(|| self.uncompressed(packet.now, packet.chain.packet(), out))
     }
 
     /// Changes PROFILES. A flow of a profile that is not in the set goes by another one from its next packet on.

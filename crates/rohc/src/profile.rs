@@ -114,15 +114,11 @@ macro_rules! registry {
                 compressor: &mut Compressor<'m>,
                 packet: &mut OutgoingPacket<'_, '_, 'm>,
                 out: &mut [u8],
-            ) -> Option<Result<Compressed, CompressError>> {
-                let profiles = compressor.config.channel.profiles();
-                $($(#[$attribute])* {
-                    let done = compressor.compress_by::<$sender>(profiles, packet, out);
-                    if done.is_some() {
-                        return done;
-                    }
+            ) -> Result<Compressed, CompressError> {
+                $($(#[$attribute])* if let Some(done) = compressor.compress_by::<$sender>(packet, out) {
+                    return done;
                 })+
-                None
+                compressor.uncompressed(packet.now, packet.chain.packet(), out)
             }
 
             /// True if a profile of the channel predicts packets.

@@ -252,11 +252,10 @@ impl<'m> Compressor<'m> {
     #[inline]
     pub(crate) fn compress_by<S: Sender>(
         &mut self,
-        profiles: ProfileSet,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Outcome> {
-        if !S::is_in_use(profiles, S::Room::of_mut(&mut self.shared)) {
+        if !S::is_in_use(self.config.channel.profiles(), S::Room::of_mut(&mut self.shared)) {
             return None;
         }
         self.next_or_any::<S>(packet, out)
@@ -411,11 +410,7 @@ impl<'m> Compressor<'m> {
         self.place::<S>(packet, recognized, hash).ok_or(Obstacle::NotAdmitted)
     }
 
-    /// Gives a context to a new flow. `None` if it uses another profile for now, since the decompressor has rejected it, or other flows
-    /// need the contexts more.
-    ///
-    /// The memory of the flow that had the context returns to the channel; as the decompressor keeps its own until another flow uses the
-    /// CID, the packet then has to be sent with it.
+    /// Gives a context to a new flow; `None` if it gets none for now.
     fn place<S: Sender>(
         &mut self,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
@@ -423,32 +418,19 @@ impl<'m> Compressor<'m> {
         hash: u32,
     ) -> Option<Cid> {
         let now = packet.now;
-        if self.flows.is_rejected(hash, now) {
-            return None;
-        }
-        let pair = self.flows.pair(packet.chain.packet());
-        if !self.flows.admits(hash, pair) {
-            return None;
-        }
+        let pair = self.admit(now, hash, packet.chain.packet())?;
         let flows = self.flows_of::<S>();
-        let Placement { hash, cid, base, is_pattern } = S::place(recognized, hash, now, &flows);
-        let next = match cid {
+        let placement = S::place(recognized, hash, now, &flows);
+        let cid = match placement.cid {
             PlacementCid::Next => flows.table.next(pair)?,
             PlacementCid::Over(cid) | PlacementCid::Renewed(cid) => cid,
         };
-        if !S::has_room(next, flows.memory) {
+        if !S::has_room(cid, flows.memory) {
             return None;
         }
-        let base = base.filter(|base| *base != next);
-        if let (Some(base), PlacementCid::Next | PlacementCid::Over(_)) = (base, cid) {
-            flows.table.touch(base);
-        }
-        let cid = match cid {
-            PlacementCid::Next => flows.table.claim(hash, pair)?,
-            PlacementCid::Over(cid) => flows.table.take(cid, hash, pair)?,
-            PlacementCid::Renewed(cid) => cid,
-        };
-        if self.release(cid) {
+        let Placement { base, is_pattern, .. } = placement;
+        let base = base.filter(|base| *base != cid);
+        if self.take(&placement, cid, pair)? {
             packet.owed = Some(cid);
         }
         let Self { config, flows, shared, random, .. } = self;
@@ -458,23 +440,48 @@ impl<'m> Compressor<'m> {
         Some(cid)
     }
 
+    /// Admits a flow without a context, and returns the index of its two hosts. `None` if it uses another profile for now, since the
+    /// decompressor has rejected it, or other flows need the contexts more.
+    fn admit(&mut self, now: Instant, hash: u32, packet: &[u8]) -> Option<u8> {
+        if self.flows.is_rejected(hash, now) {
+            return None;
+        }
+        let pair = self.flows.pair(packet);
+        self.flows.admits(hash, pair).then_some(pair)
+    }
+
+    /// Takes the context of a place for a flow of two hosts. The memory of the flow that had it returns to the channel. True if it had some:
+    /// the decompressor keeps its own until another flow uses the CID, and the packet has to be sent with it.
+    fn take(&mut self, placement: &Placement, cid: Cid, pair: u8) -> Option<bool> {
+        if let PlacementCid::Next | PlacementCid::Over(_) = placement.cid
+            && let Some(base) = placement.base.filter(|base| *base != cid)
+        {
+            self.flows.touch(base);
+        }
+        match placement.cid {
+            PlacementCid::Next => self.flows.claim(cid, placement.hash, pair)?,
+            PlacementCid::Over(_) => self.flows.take(cid, placement.hash, pair)?,
+            PlacementCid::Renewed(_) => cid,
+        };
+        Some(self.release(cid))
+    }
+
     /// Sends octets by profile 0x0000, an IP packet or not. Those that no version of IP begins with go as IR packets, for a
     /// Normal packet has to begin like IP (RFC 5795, section 5.4.2).
     pub fn uncompressed(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Outcome {
-        let cid = match self.flows.uncompressed() {
-            Some(cid) => cid,
+        match self.flows.uncompressed() {
+            Some(cid) => self.uncompressed_by(now, cid, packet, out),
             None => {
-                let cid = self.flows.claim(0, HostPairs::NONE).ok_or(CompressError::NoContexts)?;
-                self.release(cid);
-                self.flows.set(cid, UncompressedSender::new(now, &self.config));
-                cid
+                let next = self.flows.next(HostPairs::NONE);
+                let cid = next.and_then(|next| self.flows.claim(next, 0, HostPairs::NONE));
+                let cid = cid.ok_or(CompressError::NoContexts)?;
+                self.uncompressed_instead(now, cid, packet, out)
             }
-        };
-        self.uncompressed_by(now, cid, packet, out)
+        }
     }
 
-    /// Sends a packet by profile 0x0000 on a CID of which the decompressor still has memory for the previous flow, because the
-    /// new context of its flow cannot compress it. With this CID, both ends release the memory.
+    /// Sends a packet by profile 0x0000 with the CID of another flow: the first one, or one of which the decompressor still has memory,
+    /// and whose new context cannot compress it. With this CID, both ends release the memory.
     #[cold]
     fn uncompressed_instead(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
         self.release(cid);
@@ -491,7 +498,7 @@ impl<'m> Compressor<'m> {
 
     /// Charges a packet to the context that has compressed it, and suspends a context that is not worth its octets. A refresh is free,
     /// since the policy asks for it.
-    #[inline(always)]
+    #[inline]
     fn charge(&mut self, done: &Compressed) {
         let is_worth = done.refresh || {
             let is_initialization = done.format.is_initialization();

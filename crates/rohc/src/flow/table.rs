@@ -241,7 +241,7 @@ impl<'m> FlowTable<'m> {
         HostPairs::of(packet, self.key)
     }
 
-    /// Returns the CID that [`claim`](Self::claim) would take.
+    /// Returns the CID of a free context, or of the least recently used one.
     pub(crate) fn next(&self, pair: u8) -> Option<Cid> {
         if self.used < self.capacity {
             return Cid::new(self.used);
@@ -265,13 +265,12 @@ impl<'m> FlowTable<'m> {
         Cid::new(self.oldest)
     }
 
-    /// Takes a free context, or the least recently used one. Its content stays, for the caller to release and replace.
-    pub(crate) fn claim(&mut self, hash: u32, pair: u8) -> Option<Cid> {
-        let cid = self.next(pair)?;
+    /// Takes the [`next`](Self::next) context. Its content stays, for the caller to release and replace.
+    pub(crate) fn claim(&mut self, next: Cid, hash: u32, pair: u8) -> Option<Cid> {
         if self.used == self.capacity {
             self.displaced = self.displaced.wrapping_add(1);
         }
-        self.take(cid, hash, pair)
+        self.take(next, hash, pair)
     }
 
     /// Takes a context: the [`next`](Self::next) one, or one that was used before.

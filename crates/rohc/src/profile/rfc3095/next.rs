@@ -43,7 +43,6 @@ const MAX_STEP: u32 = 7;
 const UPPER_LEN: usize = 8;
 
 /// Headers of a packet that may be regular.
-#[derive(Clone, Copy)]
 struct RegularHeaders<'a> {
     chain: &'a HeaderChain<'a>,
     rtp: Option<&'a rtp::RtpHeader<'a>>,
@@ -68,7 +67,7 @@ impl Rfc3095SenderContext {
             && let Some(len) = self.headers_of(chain, profiles, &mut rtp)
         {
             let headers = RegularHeaders { chain, rtp: rtp.as_ref(), len, timer: timer.as_ref() };
-            let done = self.compress_regular(headers, departure);
+            let done = self.compress_regular(&headers, departure);
             departure.is_irregular = done.is_none();
             return done;
         }
@@ -128,15 +127,16 @@ impl Rfc3095SenderContext {
         let ClassifiedPacket { chain, rtp, timer, .. } = plan;
         let headers =
             RegularHeaders { chain, rtp: rtp.as_ref(), len: plan.header_len, timer: timer.as_ref() };
-        self.compress_regular(headers, departure)
+        self.compress_regular(&headers, departure)
     }
 
     /// Compresses a regular packet of this flow, without extension headers. `None`, without a change, if it is not regular.
     fn compress_regular(
         &mut self,
-        RegularHeaders { chain, rtp, len, timer }: RegularHeaders<'_>,
+        headers: &RegularHeaders<'_>,
         departure: &mut Departure<'_, '_>,
     ) -> Option<Compressed> {
+        let RegularHeaders { chain, rtp, len, timer } = *headers;
         let (now, cid, config) = (departure.now, departure.cid, departure.config);
         let out = &mut *departure.out;
         let (packet, ips) = (chain.packet(), chain.ips());
