@@ -125,18 +125,18 @@ pub(crate) trait Room: Copy + 'static {
     fn share(rooms: Slots<'_, Self>) -> Self::Shared<'_>;
 }
 
-/// Memory that the contexts of a profile share at one end, by its room.
+/// Memory of a profile beside its contexts, at one end.
 pub(crate) type Shared<'m, R> = <R as SharedRoom>::Memory<'m>;
 
-/// Room of a profile in the memory of all: that of its [`Room`], or `()`.
+/// Kind of the memory that a profile has beside its contexts: its [`Room`], or `()` for none.
 pub(crate) trait SharedRoom {
-    /// Memory that the contexts of an end share.
+    /// What the contexts of an end share.
     type Memory<'m>;
 
-    /// That memory, in the one of all profiles.
+    /// Returns the part of this profile.
     fn of<'a, 'm>(all: &'a SharedMemory<'m>) -> &'a Self::Memory<'m>;
 
-    /// That memory for changes.
+    /// Returns the part of this profile for changes.
     fn of_mut<'a, 'm>(all: &'a mut SharedMemory<'m>) -> &'a mut Self::Memory<'m>;
 }
 

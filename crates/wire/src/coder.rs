@@ -119,6 +119,38 @@ macro_rules! word {
 }
 word!(u8, u16, u32);
 
+/// Makes an enum a [`Word`](crate::coder::Word) by the numbers of its variants; the last one named stands for all other numbers.
+///
+/// ```
+/// use thinair_wire::coder::Word as _;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Mode { Unidirectional = 1, Optimistic = 2, Reliable = 3 }
+/// thinair_wire::word_enum!(Mode: Unidirectional Optimistic, Reliable);
+///
+/// assert_eq!((Mode::Optimistic.to_u32(), Mode::from_u32(2)), (2, Mode::Optimistic));
+/// assert_eq!(Mode::from_u32(0), Mode::Reliable);
+/// ```
+#[macro_export]
+macro_rules! word_enum {
+    ($name:ident: $($variant:ident)+, $other:ident) => {
+        impl $crate::coder::Word for $name {
+            #[inline]
+            fn to_u32(self) -> u32 {
+                self as u32
+            }
+
+            #[inline]
+            fn from_u32(value: u32) -> Self {
+                $(if value == Self::$variant as u32 {
+                    return Self::$variant;
+                })+
+                Self::$other
+            }
+        }
+    };
+}
+
 /// Operations from which formats are built. An implementation writes the values, reads them, or lists their names.
 ///
 /// `'p` is the lifetime of the packet that is read, so that long fields are borrowed from it and not copied. Widths are

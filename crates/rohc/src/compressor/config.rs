@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use thinair_wire::coder::Word;
+use thinair_wire::word_enum;
 
 use crate::channel::Channel;
 use crate::flow::refresh::Refresh;
@@ -128,22 +128,7 @@ impl ReorderRatio {
     }
 }
 
-impl Word for ReorderRatio {
-    #[inline]
-    fn to_u32(self) -> u32 {
-        self as u32
-    }
-
-    #[inline]
-    fn from_u32(value: u32) -> Self {
-        match value {
-            0 => Self::None,
-            1 => Self::Quarter,
-            2 => Self::Half,
-            _ => Self::ThreeQuarters,
-        }
-    }
-}
+word_enum!(ReorderRatio: None Quarter Half, ThreeQuarters);
 
 /// Parameters of the CoAP profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

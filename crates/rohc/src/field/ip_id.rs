@@ -1,6 +1,6 @@
 //! Behavior of the IPv4 Identification. RFC 3095, section 4.5.5; RFC 3843, section 3.3; RFC 6846, section 6.1.2.
 
-use thinair_wire::coder::Word;
+use thinair_wire::word_enum;
 
 /// Largest step of a counter. A stack that also serves other flows has larger steps; up to this one `UO-1` with its 6 bits
 /// costs one octet, where the full field costs two.
@@ -43,22 +43,7 @@ impl Behavior {
     }
 }
 
-impl Word for Behavior {
-    #[inline]
-    fn to_u32(self) -> u32 {
-        self as u32
-    }
-
-    #[inline]
-    fn from_u32(value: u32) -> Self {
-        match value {
-            0 => Self::Sequential,
-            1 => Self::Swapped,
-            2 => Self::Random,
-            _ => Self::Constant,
-        }
-    }
-}
+word_enum!(Behavior: Sequential Swapped Random, Constant);
 
 /// Observes the IP-ID of one header and chooses its flags.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,10 +13,7 @@ use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
 use crate::profile::{Held, ReceiverPlace};
 use crate::state::DecompressorState;
-use crate::storage::{SharedMemory, SharedRoom};
-
-/// Memory of the contexts of a profile at one end.
-pub(crate) type Memory<'m, R> = <<R as Receiver>::Room as SharedRoom>::Memory<'m>;
+use crate::storage::{Shared, SharedMemory, SharedRoom};
 
 /// A profile, or the profiles of one RFC, at the decompressor: how its contexts decompress packets.
 ///
@@ -40,7 +37,7 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
         base: Option<&Self>,
-        memory: &mut Memory<'m, Self>,
+        memory: &mut Shared<'m, Self::Room>,
         out: &mut [u8],
     ) -> Result<Verified, Failure>;
 
@@ -56,7 +53,7 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
     fn ir_dyn<'m>(
         &mut self,
         _packet: &IncomingPacket<'_, '_, 'm>,
-        _memory: &mut Memory<'m, Self>,
+        _memory: &mut Shared<'m, Self::Room>,
         _out: &mut [u8],
     ) -> Result<Verified, Failure> {
         Err(Failure::Malformed)
@@ -67,7 +64,7 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
     fn predicted<'m>(
         &mut self,
         _packet: &IncomingPacket<'_, '_, 'm>,
-        _memory: &mut Memory<'m, Self>,
+        _memory: &mut Shared<'m, Self::Room>,
         _out: &mut [u8],
     ) -> Option<Verified> {
         None
@@ -77,7 +74,7 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
     fn compressed<'m>(
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
-        memory: &mut Memory<'m, Self>,
+        memory: &mut Shared<'m, Self::Room>,
         out: &mut [u8],
     ) -> Result<Verified, Failure>;
 
@@ -85,14 +82,14 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
     fn note_failure(&mut self, _at: Moment) {}
 
     /// Returns its memory to the channel.
-    fn release(&mut self, _memory: &mut Memory<'_, Self>) {}
+    fn release(&mut self, _memory: &mut Shared<'_, Self::Room>) {}
 
     /// Passes the fields of a packet to `on_field`, as far as the context allows, and returns its format.
     fn dissect<'p>(
         &self,
         packet: &PacketHeader<'p>,
         config: &DecompressorConfig,
-        memory: &Memory<'_, Self>,
+        memory: &Shared<'_, Self::Room>,
         on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format>;
 }

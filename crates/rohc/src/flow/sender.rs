@@ -199,11 +199,11 @@ pub(crate) struct Placement {
 /// CID of a new flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PlacementCid {
-    /// A free one, or the least recently used one.
+    /// A free CID, or the least recently used one.
     Next,
-    /// That of a flow that is over.
+    /// The CID of a flow that is over.
     Over(Cid),
-    /// The context of this packet is made anew.
+    /// The CID of a context of the same flow or pattern, which is replaced.
     Renewed(Cid),
 }
 

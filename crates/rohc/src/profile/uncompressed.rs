@@ -14,7 +14,7 @@ use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::flow::arrival::Moment;
 use crate::flow::establish::Establishment;
 use crate::flow::health::{Health, Verdict};
-use crate::flow::receiver::{Memory, Receiver};
+use crate::flow::receiver::Receiver;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
@@ -172,7 +172,7 @@ impl Receiver for UncompressedReceiver {
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
         _: Option<&Self>,
-        _: &mut Memory<'m, Self>,
+        _: &mut Shared<'m, ()>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let header = packet.header;
@@ -191,7 +191,7 @@ impl Receiver for UncompressedReceiver {
     fn compressed<'m>(
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
-        _: &mut Memory<'m, Self>,
+        _: &mut Shared<'m, ()>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let header = packet.header;
@@ -211,7 +211,7 @@ impl Receiver for UncompressedReceiver {
         &self,
         packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        _: &Memory<'_, Self>,
+        _: &Shared<'_, ()>,
         on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
         if packet.first >> 4 == 0b1111 {

@@ -11,11 +11,12 @@ use crate::contexts::ContextState;
 use crate::decompressor::{DecompressorConfig, Failure, IncomingPacket, NackPolicy, ReceiverContext, Traced, Verified, verify_crc8};
 use crate::feedback::Feedback;
 use crate::flow::health::{Evidence, Health, Verdict};
-use crate::flow::receiver::{Memory, Receiver};
+use crate::flow::receiver::Receiver;
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
 use crate::id::{Format, ProfileId};
 use crate::state::DecompressorState;
+use crate::storage::Shared;
 
 /// Context of one flow.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +75,7 @@ impl Receiver for ToyReceiver {
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
         base: Option<&Self>,
-        _: &mut Memory<'m, Self>,
+        _: &mut Shared<'m, ()>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
@@ -111,7 +112,7 @@ impl Receiver for ToyReceiver {
     fn compressed<'m>(
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
-        _: &mut Memory<'m, Self>,
+        _: &mut Shared<'m, ()>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
@@ -135,7 +136,7 @@ impl Receiver for ToyReceiver {
         &self,
         packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        _: &Memory<'_, Self>,
+        _: &Shared<'_, ()>,
         on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
         let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), on_field);

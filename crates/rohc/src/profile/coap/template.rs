@@ -1,8 +1,8 @@
 //! Templates, and the behaviors of fields: what a context has of CoAP messages of one kind. Section 4 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::Word;
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::word_enum;
 
 use super::outline::{Holes, MAX_DYNAMIC};
 use crate::exchange::CoapToken;
@@ -66,45 +66,11 @@ pub enum TokenMode {
     Irregular,
 }
 
-macro_rules! word {
-    ($mode:ident: $($variant:ident)+) => {
-        impl Word for $mode {
-            #[inline]
-            fn to_u32(self) -> u32 {
-                self as u32
-            }
-
-            #[inline]
-            fn from_u32(value: u32) -> Self {
-                $(if value == Self::$variant as u32 {
-                    return Self::$variant;
-                })+
-                // The last variant stands for values without a mode; readers reject them before.
-                Self::Irregular
-            }
-        }
-    };
-}
-word!(IpIdMode: Constant Counted Lsb Irregular);
-word!(MessageIdMode: Counted OfRequest Irregular);
-word!(TokenMode: Static CountedUint Counted OfRequest Irregular);
-
-impl Word for ChecksumMode {
-    #[inline]
-    fn to_u32(self) -> u32 {
-        self as u32
-    }
-
-    #[inline]
-    fn from_u32(value: u32) -> Self {
-        match value {
-            0 => Self::Zero,
-            1 => Self::Carried,
-            2 => Self::Elided,
-            _ => Self::Raw,
-        }
-    }
-}
+word_enum!(ChecksumMode: Zero Carried Elided, Raw);
+// Readers reject values without a mode before.
+word_enum!(IpIdMode: Constant Counted Lsb, Irregular);
+word_enum!(MessageIdMode: Counted OfRequest, Irregular);
+word_enum!(TokenMode: Static CountedUint Counted OfRequest, Irregular);
 
 /// Messages of one kind within a flow, such as requests for a resource, notifications, or empty ACKs.
 #[derive(Clone, Copy, Debug)]
