@@ -90,12 +90,16 @@ impl<'m> Linked<'_, 'm> {
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]
 pub struct CoapExchange {
-    /// Both endpoints, in the direction of the message.
+    /// Both endpoints, in the direction of the message, without a port of the client that may change.
     flow: u32,
     token: CoapToken,
     block: u32,
     msn: u16,
     pub(crate) message_id: u16,
+    /// Port of the client.
+    pub(crate) port: u16,
+    /// The other end has answered it, so that it has arrived.
+    is_answered: bool,
     /// Number of the previous message in its chain; 0 for none.
     before: u32,
     /// Number of the newest message in the chain whose head is in this place. Independent of the message in the place.
@@ -110,6 +114,8 @@ impl CoapExchange {
         block: NO_BLOCK,
         msn: 0,
         message_id: 0,
+        port: 0,
+        is_answered: false,
         before: 0,
         newest: 0,
     };
@@ -209,16 +215,43 @@ impl<'m> Exchanges<'m> {
         }
     }
 
-    /// Returns the newest message with that MSN.
+    /// Returns the newest message with that MSN, and with that port if one is given.
     #[inline]
-    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&CoapExchange> {
-        self.all_by_msn(flow, msn).next()
+    pub(crate) fn by_msn(&self, flow: u32, port: Option<u16>, msn: u16) -> Option<&CoapExchange> {
+        self.all_by_msn(flow, port, msn).next()
     }
 
     /// Iterates over the messages with that MSN, newest first: MSNs go back with the Message IDs.
     #[inline]
-    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &CoapExchange> {
-        self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
+    pub(crate) fn all_by_msn(
+        &self,
+        flow: u32,
+        port: Option<u16>,
+        msn: u16,
+    ) -> impl Iterator<Item = &CoapExchange> {
+        let is_it =
+            move |exchange: &CoapExchange| exchange.msn == msn && port.is_none_or(|port| exchange.port == port);
+        self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| is_it(exchange))
+    }
+
+    /// Records that the newest message with that port and MSN was answered.
+    #[inline]
+    pub(crate) fn note_answer(&mut self, flow: u32, port: u16, msn: u16) {
+        let is_it = |exchange: &CoapExchange| exchange.msn == msn && exchange.port == port;
+        let place = {
+            let mut messages = self.places_of_flow(flow, self.len).take(OF_A_FLOW);
+            messages.find(|(_, exchange)| is_it(exchange)).map(|(place, _)| place)
+        };
+        if let Some(of_message) = place.and_then(|place| self.ring.get_mut(place)) {
+            of_message.is_answered = true;
+        }
+    }
+
+    /// MSN of the newest message of a flow that was answered.
+    #[inline]
+    pub(crate) fn answered(&self, flow: u32, port: u16) -> Option<u16> {
+        let is_it = |exchange: &&CoapExchange| exchange.is_answered && exchange.port == port;
+        self.of_flow(flow, self.len).take(OF_A_FLOW).find(is_it).map(CoapExchange::msn)
     }
 
     /// Returns the MSNs of the messages of a flow, newest first.
@@ -234,22 +267,24 @@ impl<'m> Exchanges<'m> {
     /// Returns the newest message with that Message ID, among those that the other end has for certain: it has sent those
     /// that this end has received, and perhaps as many others that were lost.
     #[inline]
-    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&CoapExchange> {
-        let found = self.certain(flow).find(|exchange| exchange.message_id == message_id);
+    pub(crate) fn by_message_id(&self, flow: u32, port: u16, message_id: u16) -> Option<&CoapExchange> {
+        let is_it = |exchange: &&CoapExchange| exchange.message_id == message_id && exchange.port == port;
+        let found = self.certain(flow).find(is_it);
         found.filter(|found| self.is_newest(found))
     }
 
     /// Returns the newest message with that token, among those that the other end has for certain.
     #[inline]
-    pub(crate) fn by_token(&self, flow: u32, token: &CoapToken) -> Option<&CoapExchange> {
-        let found = self.certain(flow).find(|exchange| exchange.token == *token);
+    pub(crate) fn by_token(&self, flow: u32, port: u16, token: &CoapToken) -> Option<&CoapExchange> {
+        let is_it = |exchange: &&CoapExchange| exchange.token == *token && exchange.port == port;
+        let found = self.certain(flow).find(is_it);
         found.filter(|found| self.is_newest(found))
     }
 
-    /// True if no newer message has its MSN.
+    /// True if no newer message has its MSN, of whatever port.
     #[inline]
     fn is_newest(&self, exchange: &CoapExchange) -> bool {
-        self.by_msn(exchange.flow, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
+        self.by_msn(exchange.flow, None, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
     }
 
     /// Returns the place of a message by its number, or the place that has the head of a chain, by the hash of a flow.
@@ -261,17 +296,24 @@ impl<'m> Exchanges<'m> {
     /// Iterates over the messages of a flow among the newest `most` of all, newest first.
     #[inline]
     fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &CoapExchange> {
+        self.places_of_flow(flow, most).map(|(_, exchange)| exchange)
+    }
+
+    /// [`of_flow`](Self::of_flow), with the places of the messages.
+    #[inline]
+    fn places_of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = (usize, &CoapExchange)> {
         let mut number = self.ring.get(self.place(flow)).map_or(0, |head| head.newest);
         let mut left = most;
         core::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             work::note(1);
             let age = self.newest.wrapping_sub(number) as usize;
-            let exchange = self.ring.get(self.place(number)).filter(|_| number != 0 && age < most)?;
+            let place = self.place(number);
+            let exchange = self.ring.get(place).filter(|_| number != 0 && age < most)?;
             number = exchange.before;
-            Some(exchange)
+            Some((place, exchange))
         })
-        .filter(move |exchange| exchange.flow == flow)
+        .filter(move |(_, exchange)| exchange.flow == flow)
     }
 
     #[inline]
@@ -293,12 +335,12 @@ mod tests {
         for msn in 0..6 {
             exchanges.note(CoapExchange::new(7, msn, 100 + msn, CoapToken::EMPTY, None));
         }
-        assert_eq!(exchanges.by_message_id(7, 105).map(CoapExchange::msn), Some(5));
-        assert_eq!(exchanges.by_message_id(7, 104).map(CoapExchange::msn), Some(4));
-        assert!(exchanges.by_message_id(7, 103).is_none());
-        assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
-        assert!(exchanges.by_msn(7, 1).is_none());
-        assert!(exchanges.by_msn(8, 5).is_none());
+        assert_eq!(exchanges.by_message_id(7, 0, 105).map(CoapExchange::msn), Some(5));
+        assert_eq!(exchanges.by_message_id(7, 0, 104).map(CoapExchange::msn), Some(4));
+        assert!(exchanges.by_message_id(7, 0, 103).is_none());
+        assert_eq!(exchanges.by_msn(7, None, 2).unwrap().message_id, 102);
+        assert!(exchanges.by_msn(7, None, 1).is_none());
+        assert!(exchanges.by_msn(8, None, 5).is_none());
         assert_eq!(exchanges.msns(7, &mut [0; OF_A_FLOW]), [5, 4, 3, 2]);
     }
 
@@ -317,8 +359,8 @@ mod tests {
                 CoapToken::EMPTY,
                 None,
             ));
-            let found = |looked: u32| exchanges.by_msn(flow(looked), looked as u16).is_some();
-            let certain = |looked: u32| exchanges.by_message_id(flow(looked), looked as u16).is_some();
+            let found = |looked: u32| exchanges.by_msn(flow(looked), None, looked as u16).is_some();
+            let certain = |looked: u32| exchanges.by_message_id(flow(looked), 0, looked as u16).is_some();
             for looked in number.saturating_sub(400).max(1)..=number {
                 let age = number - looked;
                 // One in six is of the same flow.
@@ -336,7 +378,7 @@ mod tests {
         for msn in 0..1_000 {
             exchanges.note(CoapExchange::new(7, msn, msn, CoapToken::EMPTY, None));
             for back in 0..msn.min(30) {
-                assert_eq!(exchanges.by_message_id(7, msn - back).map(CoapExchange::msn), Some(msn - back));
+                assert_eq!(exchanges.by_message_id(7, 0, msn - back).map(CoapExchange::msn), Some(msn - back));
             }
         }
     }

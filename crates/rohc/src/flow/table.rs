@@ -302,6 +302,15 @@ impl<'m> FlowTable<'m> {
         Some(cid)
     }
 
+    /// Files a context under another hash.
+    pub(crate) fn rehash(&mut self, cid: Cid, hash: u32) {
+        self.unlink_bucket(cid.value());
+        if let Some(link) = self.links.get_mut(cid.index()) {
+            link.tag = link.tag & !HASH | hash & HASH;
+        }
+        self.link_bucket(cid.value());
+    }
+
     /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
     pub(crate) fn admits(&mut self, hash: u32, pair: u8) -> bool {
         if self.used < self.capacity || self.capacity < ENOUGH {

@@ -11,9 +11,10 @@ use super::header;
 use super::learn::IpIdWatcher;
 use super::message::CoapMessage;
 use super::note::changes;
+use super::ports::FormerPort;
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, PortMode, Template, Templates, TokenMode,
 };
 use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, Whole, msn_interval};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
@@ -81,6 +82,10 @@ pub(crate) struct CoapSenderContext {
     /// One bit per packet, the newest lowest: the template was another one than that of the packet before.
     pub(super) switches: u32,
     pub(super) caution: Caution,
+    /// Ports that flows of the context had.
+    pub(super) former: FormerPort,
+    /// The context is for one flow, whose port stays.
+    pub(super) is_own: bool,
 }
 
 /// A packet whose encoding was chosen.
@@ -153,6 +158,8 @@ impl CoapSenderContext {
             counts_own: false,
             switches: 0,
             caution: Caution::default(),
+            former: FormerPort::default(),
+            is_own: shared.path.port_mode == PortMode::Fixed,
         };
         if !context.shared.path.v6 {
             context.shared.path.ip_id_mode = IpIdWatcher::first(message.ip_id);
@@ -164,6 +171,12 @@ impl CoapSenderContext {
     #[inline]
     pub(crate) fn is_flow_of(&self, path: &CoapPath) -> bool {
         self.shared.path.is_flow_of(path)
+    }
+
+    /// True if a packet of another flow may take over the context.
+    #[inline]
+    pub(crate) fn is_shared_by(&self, path: &CoapPath) -> bool {
+        !self.is_own && self.shared.path.is_alike(path)
     }
 
     /// True if the flow is not CoAP after all.
@@ -190,6 +203,7 @@ impl CoapSenderContext {
         departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let (now, config) = (departure.now, departure.config);
+        self.note_answer(memory);
         let policy = config.policy(self.establishment.is_two_way());
         if self.establishment.begin_packet(now, policy) == Due::Everything {
             self.refresh_templates(memory.templates);
@@ -230,6 +244,7 @@ impl CoapSenderContext {
         if initializes {
             frame.fill_crc8(end, departure.out);
         }
+        self.former.note(x.msn, x.port, self.shared.path.port());
         self.caution.sent(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
         self.shared.accept(x, known);
         self.msns.push(x.msn as u16, usize::from(config.window));
@@ -237,7 +252,7 @@ impl CoapSenderContext {
         if Template::is_own(x.message_type) {
             self.counts_own = true;
             if let Some(sent) = &mut memory.sent {
-                sent.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+                sent.note(CoapExchange::of(self.names[0], x));
             }
         }
         let refresh = !is_quiet && self.note_sent(x, format, config, memory.templates);
@@ -295,6 +310,7 @@ impl CoapSenderContext {
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
         x.token = message.token;
+        x.port = message.path.port();
         x.names_request = names_request;
         if names_request {
             x.request_msn = request.map_or(0, CoapExchange::msn);
@@ -314,6 +330,8 @@ impl CoapSenderContext {
         }
         x.carries.message_type = x.message_type != message.message_type;
         x.message_type = message.message_type;
+        x.carries.port |= x.port != message.path.port();
+        x.port = message.path.port();
         x.carries.ip_id |= x.ip_id != message.ip_id && !self.shared.path.v6;
         x.ip_id = message.ip_id;
         x.carries.message_id |= x.message_id != message.message_id;
@@ -337,10 +355,11 @@ impl CoapSenderContext {
         memory: &'e CoapSenderMemory<'_, '_>,
     ) -> Option<&'e CoapExchange> {
         let received = memory.received?;
+        let port = message.path.port();
         if Template::is_own(message.message_type) {
-            received.by_token(self.names[1], &message.token)
+            received.by_token(self.names[1], port, &message.token)
         } else {
-            let found = received.by_message_id(self.names[1], message.message_id);
+            let found = received.by_message_id(self.names[1], port, message.message_id);
             // A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
             found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
         }
@@ -385,8 +404,14 @@ impl CoapSenderContext {
     /// True if the context determines all fields of a packet, and nothing has to be repeated.
     #[inline]
     fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
+        self.is_settled(template) && x.carries.is_nothing()
+    }
+
+    /// True if nothing of the context or of a template has to be repeated.
+    #[inline]
+    pub(super) fn is_settled(&self, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
-        is_known && self.establishment.is_established() && self.pending.is_none() && x.carries.is_nothing()
+        is_known && self.establishment.is_established() && self.pending.is_none()
     }
 
     /// Writes the smallest format that has all fields.
@@ -423,14 +448,8 @@ impl CoapSenderContext {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
             let is_elided = shared.path.checksum == ChecksumMode::Elided;
             let sum = if is_elided { header::payload_sum(payload) } else { 0 };
-            writer.fill_crc(header::crc(
-                shared,
-                template,
-                x,
-                check,
-                sent,
-                header::Payload { len: payload.len(), sum },
-            ));
+            let payload = header::Payload { len: payload.len(), sum };
+            writer.fill_crc(header::crc(shared, template, x, check, sent, payload));
         }
         Ok(format)
     }
@@ -447,15 +466,17 @@ impl CoapSenderContext {
         x.has_ip = self.pending.has(changes::IP);
         x.has_control = self.pending.has(changes::CONTROL);
         x.has_definition = template.left > 0;
-        let mut whole = self.whole(template);
+        let mut whole = self.whole(template, x);
         whole.control_crc = control_crc(&self.shared, x.template, template);
         long(format, writer, x, &mut whole)
     }
 
     /// Returns the fields of long formats.
-    fn whole(&self, template: &Template) -> Whole<'_> {
+    fn whole(&self, template: &Template, x: &HeaderFields<'_>) -> Whole<'_> {
         let outline = self.shared.outline(template);
-        Whole { definition: *template, outline, ..Whole::new(self.shared.path) }
+        let [source_port, destination_port] = self.shared.path.ports(x.port);
+        let next = CoapPath { source_port, destination_port, ..self.shared.path };
+        Whole { definition: *template, outline, ..Whole::new(next) }
     }
 
     /// Writes IR or IR-CR up to the chain.
@@ -469,7 +490,8 @@ impl CoapSenderContext {
         bases: &[Base],
     ) -> Step<Format> {
         let shared = &self.shared;
-        let mut whole = self.whole(template);
+        let mut whole = self.whole(template, x);
+        x.carries.port = false;
         if let Some((number, base)) = self.base.and_then(|n| Some((n, bases.get(usize::from(n))?))) {
             let own_id = x.message_id.wrapping_sub(x.msn as u16);
             let counted = template.message_id == MessageIdMode::Counted;
@@ -481,7 +503,7 @@ impl CoapSenderContext {
                 numbers: !template.is_plain(),
                 ..Carries::NOTHING
             };
-            if let Some(differences) = differences(&base.path(), &shared.path) {
+            if let Some(differences) = differences(&base.path(), &whole.next) {
                 whole.base = number;
                 let more = x.template != 0 || differences.flow_label;
                 whole.differences = Differences { template: more, ..differences };
@@ -494,7 +516,7 @@ impl CoapSenderContext {
             }
         }
         x.keep = self.opened;
-        x.carries.checksum = true;
+        x.has_checksum = true;
         long(Format::Ir, writer, x, &mut whole)?;
         Ok(Format::Ir)
     }

@@ -2,11 +2,12 @@
 
 use thinair_wire::coder::{Reader, Traced, Tracer};
 use thinair_wire::crc::Check;
+use thinair_wire::header::coap::Code;
 
 use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, short};
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
-use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
+use super::state::{ChecksumMode, CoapState, IpIdMode, PortMode, Template, Templates};
 use super::{CoapMemory, HeaderFields, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
@@ -33,7 +34,7 @@ const FAR: i32 = 64;
 pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
-    pub(crate) sent: Option<&'a Exchanges<'m>>,
+    pub(crate) sent: Option<&'a mut Exchanges<'m>>,
     /// Messages that this end has received.
     pub(crate) received: Option<&'a mut Exchanges<'m>>,
     pub(crate) bases: &'a [super::Base],
@@ -45,7 +46,7 @@ impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
     /// The memory of a channel, with the messages of both directions at an endpoint.
     pub(super) fn of(packet: &'a mut IncomingPacket<'_, '_, 'm>, memory: &'a mut CoapMemory<'m>) -> Self {
         let (sent, received) = match &mut packet.linked {
-            Some(linked) => (Some(&*linked.sent), Some(&mut *linked.received)),
+            Some(linked) => (Some(&mut *linked.sent), Some(&mut *linked.received)),
             None => (None, None),
         };
         let may_elide = packet.config.channel.integrity_below() != Integrity::None;
@@ -163,7 +164,7 @@ impl CoapReceiverContext {
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
-        let len = self.find(now, &found, &mut x, memory.sent, out)?;
+        let len = self.find(now, &found, &mut x, memory.sent.as_deref(), out)?;
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         // The IP-ID and a number may both be a turn of their bits higher: one compensates the other in a CHECK.
         if ahead >= FAR
@@ -180,7 +181,10 @@ impl CoapReceiverContext {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(ahead));
-        self.ack_due = !x.carries.is_nothing() || self.health.state == DecompressorState::Sc;
+        // The answer to a request acknowledges it.
+        let is_answered = memory.received.is_some() && template.code.class() == 0 && template.code != Code::EMPTY;
+        self.ack_due =
+            !(x.carries.is_nothing() || is_answered) || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
@@ -226,7 +230,7 @@ impl CoapReceiverContext {
             return None;
         }
         x.request_msn = header::named(state, template, x);
-        sent?.by_msn(names[1], x.request_msn)
+        sent?.by_msn(names[1], x.port_of_request(state), x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
@@ -248,14 +252,14 @@ impl CoapReceiverContext {
             ChecksumMode::Zero => 0,
             ChecksumMode::Raw => x.checksum,
             ChecksumMode::Carried | ChecksumMode::Elided => {
-                header::udp_checksum(state, coap, payload.len(), sum)
+                header::udp_checksum(state, x.port, coap, header::Payload { len: payload.len(), sum })
             }
         };
         let is_right = if has_check(format) {
             header::check16(state, x, checksum) == x.check
         } else {
             let is_carried =
-                mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
+                mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
             let carried_is_right = !is_carried || x.checksum == checksum;
             carried_is_right && crc_is_right(state, packet, x)
         };
@@ -276,10 +280,15 @@ impl CoapReceiverContext {
             self.shared.accept(x, template);
         }
         self.health.state.on_success();
+        if let Some(sent) = &mut memory.sent
+            && x.names_request
+        {
+            sent.note_answer(self.names[1], x.port, x.request_msn);
+        }
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
-            received.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            received.note(CoapExchange::of(self.names[0], x));
         }
     }
 
@@ -318,7 +327,7 @@ impl CoapReceiverContext {
         }
         let mut state = self.shared;
         let mut found = None;
-        x.carries.checksum = format == Format::Ir;
+        x.has_checksum = format == Format::Ir;
         if format == Format::IrCr {
             if let Some(base) = bases.get(usize::from(whole.base)) {
                 whole.next = base.path();
@@ -416,7 +425,8 @@ impl MsnSearch<'_, '_> {
     fn with_older(&mut self, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
         let Self { context, packet, .. } = *self;
         let Some(sent) = sent else { return Ok(None) };
-        for request in sent.all_by_msn(context.names[1], self.x.request_msn).skip(1) {
+        let port = self.x.port_of_request(&context.shared);
+        for request in sent.all_by_msn(context.names[1], port, self.x.request_msn).skip(1) {
             if self.older == OLDER {
                 return Err(Failure::Ambiguous(packet.format));
             }
@@ -431,7 +441,27 @@ impl MsnSearch<'_, '_> {
     }
 }
 
+impl CoapExchange {
+    /// The message of a packet.
+    #[inline]
+    pub(super) fn of(flow: u32, x: &HeaderFields<'_>) -> Self {
+        let mut exchange = Self::new(flow, x.msn as u16, x.message_id, x.token, x.block());
+        exchange.port = x.port;
+        exchange
+    }
+}
+
 impl HeaderFields<'_> {
+    /// Port of the client in the message that a packet refers to, as far as it is known before.
+    #[inline]
+    fn port_of_request(&self, state: &CoapState) -> Option<u16> {
+        match state.path.port_mode {
+            _ if self.carries.port => Some(self.port),
+            PortMode::Destination => None,
+            PortMode::Fixed | PortMode::Source => Some(state.path.port()),
+        }
+    }
+
     /// Number in its Observe option.
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {

@@ -1,6 +1,7 @@
 //! Flows of profile 0x0081, and the interface of the profile.
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::state::PortMode;
 use super::{CoapMemory, CoapMessage, CoapPath};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
@@ -42,6 +43,33 @@ impl Sender for CoapSenderContext {
             abandon(&message.path, flows);
         }
         *recognized = None;
+    }
+
+    /// A flow of another port than the last one takes over its context. One that comes back keeps it.
+    #[inline]
+    fn find(message: &mut CoapMessage<'_>, flows: &mut Flows<'_, '_, Self>) -> Result<Cid, u32> {
+        let path = &message.path;
+        let is_it = |_, context: &Self| context.is_flow_of(path) || context.is_shared_by(path);
+        let shared = flows.table.find_flow(path, is_it);
+        if path.port_mode == PortMode::Fixed {
+            return shared;
+        }
+        let is_its = |cid| flows.table.context(cid).is_some_and(|context: &Self| context.is_flow_of(path));
+        if shared.is_ok_and(is_its) {
+            return shared;
+        }
+        let own = flows.table.hash(&OwnContext(path));
+        if let Some(cid) = flows.table.find(own, |_, context: &Self| context.is_flow_of(path)) {
+            return Ok(cid);
+        }
+        if let Ok(cid) = shared
+            && let Some(context) = flows.table.context_mut::<Self>(cid)
+            && context.former.is(path.port())
+        {
+            context.is_own = true;
+            flows.table.rehash(cid, own);
+        }
+        shared
     }
 
     #[inline]
@@ -103,6 +131,16 @@ impl FlowKey for CoapMessage<'_> {
     }
 }
 
+/// Key of a context that no other flow takes over.
+struct OwnContext<'a>(&'a CoapPath);
+
+impl FlowKey for OwnContext<'_> {
+    fn key(&self, mut word: impl FnMut(u64)) {
+        self.0.key(&mut word);
+        word(u64::from(self.0.port()) | 1 << 16);
+    }
+}
+
 impl FlowKey for CoapPath {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
@@ -114,7 +152,9 @@ impl FlowKey for CoapPath {
             word(half(&s[8..]));
             word(half(&d[8..]));
         }
-        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        let is_fixed = self.port_mode == PortMode::Fixed;
+        let [source, destination] = self.ports(if is_fixed { self.source_port } else { 0 });
+        let ports = u32::from(source) << 16 | u32::from(destination);
         word(u64::from(ports) << 16 | ProfileId::Coap as u64);
     }
 }

@@ -57,7 +57,8 @@ impl CoapReceiverContext {
         next.settle();
         template.settle(outline);
         x.holes = Holes::of(outline, template.holes);
-        x.carries.checksum = !replicates;
+        x.has_checksum = !replicates;
+        x.carries.port = false;
         chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         verify_crc8(packet, &reader, format)?;
@@ -69,7 +70,7 @@ impl CoapReceiverContext {
             && self.health.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
-        let request = self.request(&next, &template, names, &mut x, memory.sent);
+        let request = self.request(&next, &template, names, &mut x, memory.sent.as_deref());
         if !header::infer(&next, &template, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
@@ -142,7 +143,8 @@ impl CoapReceiverContext {
         }
         let (bits, _) = reader.collected(MSN);
         x.msn = nearest(bits, self.shared.msn);
-        let request = self.request(&next, &template, self.names, x, memory.sent);
+        let names = next.path.names();
+        let request = self.request(&next, &template, names, x, memory.sent.as_deref());
         if !header::infer(&next, &template, request, x) {
             return Err(Failure::NoRequest(format));
         }
@@ -155,7 +157,7 @@ impl CoapReceiverContext {
             self.shared = next;
             return Err(Failure::NoMemory);
         }
-        self.shared = next;
+        (self.shared, self.names) = (next, names);
         self.count_losses(x.msn);
         self.ack_due = true;
         self.accept(x, memory);

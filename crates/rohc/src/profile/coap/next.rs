@@ -97,7 +97,7 @@ impl CoapSenderContext {
             return None;
         }
         x.checksum = u16::from_be_bytes(checksum);
-        let mode = self.checksum_mode(x.checksum, packet.get(coap_at..)?, config);
+        let mode = self.checksum_mode(x.checksum, x.port, packet.get(coap_at..)?, config);
         let pt_0 = self.uses_pt_0(config) && mode != ChecksumMode::Carried;
         ((mode, pt_0) == (path.checksum, path.pt_0)).then_some(len)
     }

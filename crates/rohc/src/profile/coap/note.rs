@@ -28,7 +28,8 @@ pub(super) mod changes {
     pub(in super::super) const IP_ID: usize = 5;
     /// The template.
     pub(in super::super) const SWITCH: usize = 6;
-    /// One more than there are: they are compared as one word.
+    /// The port of the client.
+    pub(in super::super) const PORT: usize = 7;
     pub(in super::super) const COUNT: usize = 8;
 }
 
@@ -83,7 +84,7 @@ impl CoapSenderContext {
             self.shared.path.switching,
             self.shared.path.pt_0,
         );
-        let checksum = self.checksum_mode(message.checksum, message.coap(), config);
+        let checksum = self.checksum_mode(message.checksum, x.port, message.coap(), config);
         let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
         if self.shared.path.v6 {
             x.carries.ip_id = false;
@@ -120,13 +121,16 @@ impl CoapSenderContext {
     pub(super) fn checksum_mode(
         &self,
         checksum: u16,
+        port: u16,
         coap: &[u8],
         config: &CompressorConfig,
     ) -> ChecksumMode {
         match checksum {
             0 => ChecksumMode::Zero,
             // Carried unchanged, neither corrected nor elided.
-            sent if sent != header::udp_checksum(&self.shared, coap, 0, 0) => ChecksumMode::Raw,
+            sent if sent != header::udp_checksum(&self.shared, port, coap, header::Payload::NONE) => {
+                ChecksumMode::Raw
+            }
             _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
             _ => ChecksumMode::Elided,
         }
@@ -144,9 +148,10 @@ impl CoapSenderContext {
 
     /// Records that a change has to be sent from the next packet on.
     pub(super) fn changed(&mut self) {
-        self.since = self.shared.msn.wrapping_add(1);
+        // The first packet has the MSN that the context begins with.
+        self.since = self.shared.msn.wrapping_add(u32::from(!self.is_first()));
         self.establishment.changed();
-        if self.msns.newest().is_some() {
+        if !self.is_first() {
             self.base = None;
         }
     }
@@ -177,6 +182,7 @@ impl CoapSenderContext {
             }
             self.pending.has(field)
         };
+        x.carries.port = is_due(changes::PORT, missed.port);
         if counts_message_id {
             let anchor = if is_own { changes::OWN } else { changes::ECHOED };
             x.carries.message_id = is_due(anchor, missed.message_id);
@@ -203,7 +209,7 @@ impl CoapSenderContext {
             }
         }
         if changed {
-            let is_new = msn.wrapping_sub(self.shared.msn) as i32 > 0;
+            let is_new = self.is_first() || msn.wrapping_sub(self.shared.msn) as i32 > 0;
             self.since = if is_new { msn } else { self.shared.msn.wrapping_add(1) };
             self.base = self.base.filter(|_| self.msns.is_empty());
         }
@@ -243,6 +249,7 @@ impl CoapSenderContext {
         pending.count(changes::REQUEST, x.carries.request && x.names_request);
         pending.count(changes::IP_ID, x.carries.ip_id);
         pending.count(changes::SWITCH, true);
+        pending.count(changes::PORT, x.carries.port || initializes);
         self.establishment.count(format);
         if let Some(template) = self.shared.template_mut(x.template, templates) {
             let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);

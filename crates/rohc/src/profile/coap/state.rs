@@ -5,6 +5,7 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 
+pub(super) use super::template::PortMode;
 pub use super::template::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 use super::{HeaderFields, header};
 pub(super) use crate::exchange::CoapToken;
@@ -70,6 +71,7 @@ pub(crate) struct CoapPath {
     // Control fields.
     pub(super) checksum: ChecksumMode,
     pub(super) ip_id_mode: IpIdMode,
+    pub(super) port_mode: PortMode,
     /// Every short format carries its template.
     pub(super) switching: bool,
     /// `pt_0` is in use. If it is not, damage cannot turn a format with a longer check into it.
@@ -95,7 +97,31 @@ impl CoapPath {
             == (other.source, other.destination, other.source_port, other.destination_port, other.v6)
     }
 
-    /// Names of the flow and of its other direction, equal at both ends.
+    /// Port of the client.
+    #[inline]
+    pub(super) fn port(&self) -> u16 {
+        if self.port_mode == PortMode::Destination { self.destination_port } else { self.source_port }
+    }
+
+    /// Source and destination port of a packet, by the port of the client.
+    #[inline]
+    pub(super) fn ports(&self, port: u16) -> [u16; 2] {
+        match self.port_mode {
+            PortMode::Destination => [self.source_port, port],
+            PortMode::Fixed | PortMode::Source => [port, self.destination_port],
+        }
+    }
+
+    /// True if two flows differ in the port of the client at most.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        self.port_mode == other.port_mode && {
+            let [source_port, destination_port] = self.ports(other.port());
+            Self { source_port, destination_port, ..*self }.is_flow_of(other)
+        }
+    }
+
+    /// Names of the flow and of its other direction, equal at both ends. Flows that differ in a port of the client that may change
+    /// have one name.
     pub(super) fn names(&self) -> [u32; 2] {
         let fold = |hash: u64, word: u64| {
             let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
@@ -106,8 +132,10 @@ impl CoapPath {
             let words = [high, low].map(|half| half.try_into().map_or(0, u64::from_be_bytes));
             fold(fold(fold(0x2D35_8DCC_AA6C_78A5, words[0]), words[1]), u64::from(port) + 1)
         };
-        let source = end(&self.source, self.source_port);
-        let destination = end(&self.destination, self.destination_port);
+        let is_fixed = self.port_mode == PortMode::Fixed;
+        let [from, to] = self.ports(if is_fixed { self.source_port } else { 0 });
+        let source = end(&self.source, from);
+        let destination = end(&self.destination, to);
         // Odd, so never 0, the name of no flow.
         let name = |from: u64, to: u64| (fold(from.rotate_left(1), to) >> 32) as u32 | 1;
         [name(source, destination), name(destination, source)]
@@ -136,8 +164,8 @@ pub(super) struct CoapState {
     templates: [u16; TEMPLATES],
     arena: [u8; ARENA],
     arena_len: u8,
-    /// Over the constant IP and UDP fields: CRC states, digest of the fields that the UDP checksum does not cover,
-    /// and sum of those that it covers.
+    /// Over the constant IP and UDP fields, without the ports in the CRC states and without that of the client in the sum: CRC
+    /// states, digest of the fields that the UDP checksum does not cover, and sum of those that it covers.
     pub(super) checks: [u8; 3],
     pub(super) digest: u16,
     pub(super) sum: u16,
@@ -158,6 +186,7 @@ impl CoapState {
                 flow_label: 0,
                 checksum: ChecksumMode::Zero,
                 ip_id_mode: IpIdMode::Constant,
+                port_mode: PortMode::Fixed,
                 switching: false,
                 pt_0: false,
             },
@@ -187,19 +216,16 @@ impl CoapState {
 
     /// Sets the fields that follow from the IP and UDP fields.
     pub(super) fn settle(&mut self) {
-        let [a, b] = self.path.source_port.to_be_bytes();
-        let [c, d] = self.path.destination_port.to_be_bytes();
         let [_, e, f, g] = self.path.flow_label.to_be_bytes();
         let kind =
             [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
         for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
-            let addresses =
-                check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
-            *state = check.update(addresses, &[a, b, c, d]);
+            *state = check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
         }
         self.digest = digest(&kind);
-        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination).octets(&[a, b, c, d]);
-        self.sum = sum.word(u16::from(protocol::UDP)).fold();
+        let [source, destination] = self.path.ports(0);
+        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination);
+        self.sum = sum.word(source).word(destination).word(u16::from(protocol::UDP)).fold();
     }
 
     /// Returns the entry of a template in the pool.
@@ -233,6 +259,7 @@ impl CoapState {
         let carries = x.carries;
         self.msn = x.msn;
         self.current = x.template;
+        [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
         self.ip_id = match self.path.ip_id_mode {
             IpIdMode::Counted => x.ip_id.wrapping_sub(low),
             IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,

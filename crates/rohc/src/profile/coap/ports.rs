@@ -1,0 +1,92 @@
+//! Flows of one client that follow one another in a context, each with a port of its own: which of them keeps the context. Section 9.6 of
+//! `docs/coap-profile.md`.
+//!
+//! A new flow takes over the context of the flow before, and costs a few octets instead of an IR packet. A flow that comes back gets the
+//! context for itself, so that flows which live side by side end up with a context each.
+
+/// Former port of a context, by which a flow that comes back is recognized.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FormerPort {
+    port: Option<u16>,
+    /// Packets that the flow of that port has sent, and those of the current one.
+    packets: u8,
+    current: u8,
+    /// Flows after which another port is remembered, at least, and those that are left. The number doubles each time, so that flows
+    /// which take turns are found whatever their number is.
+    interval: u16,
+    left: u16,
+    /// MSN of the first packet of the current flow.
+    began: u32,
+}
+
+impl FormerPort {
+    /// Records a packet of a flow of that port, behind one of the flow `before`.
+    #[inline]
+    pub(super) fn note(&mut self, msn: u32, port: u16, before: u16) {
+        if port == before {
+            self.current = self.current.saturating_add(1);
+        } else {
+            self.began = msn;
+            self.take_over(before);
+        }
+    }
+
+    #[cold]
+    fn take_over(&mut self, before: u16) {
+        let packets = core::mem::replace(&mut self.current, 1);
+        self.left = self.left.saturating_sub(1);
+        let is_over = self.left == 0;
+        if is_over {
+            self.interval = self.interval.saturating_mul(2).max(1);
+        }
+        if is_over || packets > self.packets {
+            let left = self.interval.max(u16::from(packets));
+            *self = Self { port: Some(before), packets, left, ..*self };
+        }
+    }
+
+    /// True if a template that was used last with that MSN is new to the current flow: nothing predicts its values.
+    pub(super) fn is_new(&self, used: u32) -> bool {
+        used.wrapping_sub(self.began).cast_signed() < 0
+    }
+
+    /// True if the flow of that port has had the context before.
+    pub(super) fn is(&self, port: u16) -> bool {
+        self.port == Some(port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number of packets until one of `count` flows that take turns is recognized.
+    fn turns(count: u16) -> Option<u16> {
+        let mut former = FormerPort::default();
+        (1..8 * count).find(|&n| {
+            let port = n % count;
+            let is_back = former.is(port);
+            former.note(0, port, (n - 1) % count);
+            is_back
+        })
+    }
+
+    #[test]
+    fn flows_that_take_turns_are_recognized_within_four_rounds() {
+        for count in 2..1_000 {
+            assert!(turns(count).is_some_and(|packets| packets <= 4 * count), "{count}: {:?}", turns(count));
+        }
+    }
+
+    #[test]
+    fn a_flow_of_many_packets_is_recognized_after_others() {
+        let mut former = FormerPort::default();
+        for _ in 0..20 {
+            former.note(0, 7, 7);
+        }
+        for port in 100..119 {
+            former.note(0, port, if port == 100 { 7 } else { port - 1 });
+            assert!(former.is(7), "{port}");
+        }
+    }
+}
