@@ -1,12 +1,13 @@
 //! Provisioned bases: contexts of expected flows that both ends have before the first packet. Section 10 of
 //! `docs/coap-profile.md`.
 
+use thinair_wire::coder::Word;
 use thinair_wire::header::coap::{Code, Type};
 
 use super::outline::is_outline;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, PortMode, Template, Templates,
-    TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, FlowLabel, IpIdMode, MessageIdMode, PortMode, Template,
+    Templates, TokenMode,
 };
 use crate::compressor::Ports;
 
@@ -106,7 +107,7 @@ impl Base {
             tos: path.tos,
             ttl: path.ttl,
             df: path.df,
-            flow_label: path.flow_label & 0xF_FFFF,
+            flow_label: FlowLabel::from_u32(path.flow_label & 0xF_FFFF),
             checksum: path.checksum,
             ip_id_mode: path.ip_id,
             port_mode: PortMode::of_servers(is_server),
@@ -159,7 +160,7 @@ impl Base {
             tos: path.tos,
             ttl: path.ttl,
             df: path.df,
-            flow_label: path.flow_label,
+            flow_label: path.flow_label.to_u32(),
             checksum: path.checksum,
             ip_id: path.ip_id_mode,
         }

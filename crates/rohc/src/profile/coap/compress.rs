@@ -11,10 +11,11 @@ use super::header;
 use super::learn::IpIdWatcher;
 use super::message::CoapMessage;
 use super::note::changes;
-use super::ports::FormerPort;
+use super::ports::{ContextUse, FormerPort};
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, PortMode, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, MessageIdMode, PortMode, Template, Templates,
+    TokenMode,
 };
 use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, Whole, msn_interval};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
@@ -53,8 +54,7 @@ pub(crate) struct CoapSenderMemory<'a, 'm> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoapSenderContext {
     pub(super) shared: CoapState,
-    /// Names of the flow and of its other direction.
-    pub(super) names: [u32; 2],
+    pub(super) name: FlowName,
     pub(super) establishment: Establishment,
     /// The decompressor has reported few losses.
     pub(super) clean: bool,
@@ -67,8 +67,6 @@ pub(crate) struct CoapSenderContext {
     pub(super) knows_pt_0: bool,
     /// An IR or IR-CR packet was sent. The next ones keep the templates that it has defined.
     pub(super) opened: bool,
-    /// A packet of a flow without a listed port was not CoAP, so that none of the flow is from now on.
-    pub(super) abandoned: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
     pub(super) pending: Pending<{ changes::COUNT }>,
@@ -84,8 +82,7 @@ pub(crate) struct CoapSenderContext {
     pub(super) caution: Caution,
     /// Ports that flows of the context had.
     pub(super) former: FormerPort,
-    /// The context is for one flow, whose port stays.
-    pub(super) is_own: bool,
+    pub(super) used_for: ContextUse,
 }
 
 /// A packet whose encoding was chosen.
@@ -139,7 +136,7 @@ impl CoapSenderContext {
         // The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
         let mut context = Self {
-            names: shared.path.names(),
+            name: shared.path.name(),
             shared,
             establishment: Establishment::new(now, config.refresh.ir_packets(config.repetitions)),
             clean: false,
@@ -148,7 +145,6 @@ impl CoapSenderContext {
             again: 0,
             knows_pt_0: false,
             opened: false,
-            abandoned: false,
             base: None,
             pending: Pending::NONE,
             since: u32::from(message.message_id),
@@ -159,7 +155,10 @@ impl CoapSenderContext {
             switches: 0,
             caution: Caution::default(),
             former: FormerPort::default(),
-            is_own: shared.path.port_mode == PortMode::Fixed,
+            used_for: match shared.path.port_mode {
+                PortMode::Fixed => ContextUse::OneFlow,
+                PortMode::Source | PortMode::Destination => ContextUse::Shared,
+            },
         };
         if !context.shared.path.v6 {
             context.shared.path.ip_id_mode = IpIdWatcher::first(message.ip_id);
@@ -176,17 +175,17 @@ impl CoapSenderContext {
     /// True if a packet of another flow may take over the context.
     #[inline]
     pub(crate) fn is_shared_by(&self, path: &CoapPath) -> bool {
-        !self.is_own && self.shared.path.is_alike(path)
+        self.used_for == ContextUse::Shared && self.shared.path.is_alike(path)
     }
 
     /// True if the flow is not CoAP after all.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.abandoned
+        self.used_for == ContextUse::Abandoned
     }
 
     /// Marks the flow as not CoAP.
     pub(crate) fn abandon(&mut self) {
-        self.abandoned = true;
+        self.used_for = ContextUse::Abandoned;
     }
 
     /// Returns the learned templates as a base for similar flows.
@@ -252,7 +251,7 @@ impl CoapSenderContext {
         if Template::is_own(x.message_type) {
             self.counts_own = true;
             if let Some(sent) = &mut memory.sent {
-                sent.note(CoapExchange::of(self.names[0], x));
+                sent.note(CoapExchange::of(self.name, x));
             }
         }
         let refresh = !is_quiet && self.note_sent(x, format, config, memory.templates);
@@ -357,9 +356,9 @@ impl CoapSenderContext {
         let received = memory.received?;
         let port = message.path.port();
         if Template::is_own(message.message_type) {
-            received.by_token(self.names[1], port, &message.token)
+            received.by_token(self.name.answers(), port, &message.token)
         } else {
-            let found = received.by_message_id(self.names[1], port, message.message_id);
+            let found = received.by_message_id(self.name.answers(), port, message.message_id);
             // A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
             found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
         }

@@ -102,9 +102,13 @@ impl CoapSenderContext {
         if template.is_none_or(|template| self.is_settled(template)) {
             return;
         }
-        let answered = memory.sent.as_ref().and_then(|sent| sent.answered(self.names[0], self.shared.path.port()));
+        let answered =
+            memory.sent.as_ref().and_then(|sent| sent.answered(self.name, self.shared.path.port()));
         if let Some(msn) = answered {
-            self.confirm(self.shared.msn.wrapping_sub(u32::from((self.shared.msn as u16).wrapping_sub(msn))), memory.templates);
+            self.confirm(
+                self.shared.msn.wrapping_sub(u32::from((self.shared.msn as u16).wrapping_sub(msn))),
+                memory.templates,
+            );
         }
     }
 

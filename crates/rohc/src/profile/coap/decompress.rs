@@ -7,7 +7,7 @@ use thinair_wire::header::coap::Code;
 use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, short};
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
-use super::state::{ChecksumMode, CoapState, IpIdMode, PortMode, Template, Templates};
+use super::state::{ChecksumMode, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
 use super::{CoapMemory, HeaderFields, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
@@ -23,6 +23,9 @@ use crate::work;
 
 /// Number of packets per report of losses to the compressor.
 const REPORT: u16 = 128;
+
+/// Packets of a flow that is likely to end soon.
+const SHORT: u8 = 8;
 
 /// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;
@@ -64,8 +67,7 @@ pub(crate) struct CoapReceiverContext {
     pub(super) shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
-    /// Names of the flow and of its other direction.
-    pub(super) names: [u32; 2],
+    pub(super) name: FlowName,
     /// After damage, one packet has passed a CRC of 8 bits; another one must follow.
     pub(super) trial: bool,
     /// The last packet has made a change that the compressor needs an acknowledgment of.
@@ -73,6 +75,8 @@ pub(crate) struct CoapReceiverContext {
     /// Packets since the last report, and losses among them by the MSN.
     pub(super) seen: u16,
     pub(super) lost: u16,
+    /// Packets for which a flow with a new port counts as short.
+    pub(super) short: u8,
 }
 
 /// Fields read behind the base header of a packet.
@@ -104,11 +108,12 @@ impl CoapReceiverContext {
             health: Health::NEW,
             shared: CoapState::new(),
             arrivals: Arrivals::NEW,
-            names: [0; 2],
+            name: FlowName::NONE,
             trial: false,
             ack_due: false,
             seen: 0,
             lost: 0,
+            short: 0,
         }
     }
 
@@ -181,10 +186,14 @@ impl CoapReceiverContext {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(ahead));
-        // The answer to a request acknowledges it.
-        let is_answered = memory.received.is_some() && template.code.class() == 0 && template.code != Code::EMPTY;
-        self.ack_due =
-            !(x.carries.is_nothing() || is_answered) || self.health.state == DecompressorState::Sc;
+        if x.carries.port {
+            self.short = SHORT;
+        }
+        // The answer to a request of a short flow acknowledges it.
+        let is_request = template.code.class() == 0 && template.code != Code::EMPTY;
+        let is_answered = self.short > 0 && memory.received.is_some() && is_request;
+        self.short = self.short.saturating_sub(1);
+        self.ack_due = !(x.carries.is_nothing() || is_answered) || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
@@ -221,7 +230,7 @@ impl CoapReceiverContext {
         &self,
         state: &CoapState,
         template: &Template,
-        names: [u32; 2],
+        name: FlowName,
         x: &mut HeaderFields<'_>,
         sent: Option<&'e Exchanges<'_>>,
     ) -> Option<&'e CoapExchange> {
@@ -230,7 +239,7 @@ impl CoapReceiverContext {
             return None;
         }
         x.request_msn = header::named(state, template, x);
-        sent?.by_msn(names[1], x.port_of_request(state), x.request_msn)
+        sent?.by_msn(name.answers(), x.port_of_request(state), x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
@@ -258,8 +267,7 @@ impl CoapReceiverContext {
         let is_right = if has_check(format) {
             header::check16(state, x, checksum) == x.check
         } else {
-            let is_carried =
-                mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
+            let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
             let carried_is_right = !is_carried || x.checksum == checksum;
             carried_is_right && crc_is_right(state, packet, x)
         };
@@ -283,12 +291,12 @@ impl CoapReceiverContext {
         if let Some(sent) = &mut memory.sent
             && x.names_request
         {
-            sent.note_answer(self.names[1], x.port, x.request_msn);
+            sent.note_answer(self.name.answers(), x.port, x.request_msn);
         }
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
-            received.note(CoapExchange::of(self.names[0], x));
+            received.note(CoapExchange::of(self.name, x));
         }
     }
 
@@ -374,7 +382,7 @@ impl MsnSearch<'_, '_> {
         let passed = context.arrivals.passed(now);
         let mut messages = [0; OF_A_FLOW];
         let messages = match sent {
-            Some(sent) if packet.template.refers => sent.msns(context.names[1], &mut messages),
+            Some(sent) if packet.template.refers => sent.msns(context.name.answers(), &mut messages),
             _ => &[],
         };
         // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
@@ -408,7 +416,7 @@ impl MsnSearch<'_, '_> {
     fn with(&mut self, msn: u32, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
         let Self { context, packet, .. } = *self;
         self.x.msn = msn;
-        let request = context.request(&context.shared, packet.template, context.names, self.x, sent);
+        let request = context.request(&context.shared, packet.template, context.name, self.x, sent);
         if !header::infer(&context.shared, packet.template, request, self.x) {
             self.is_unknown = true;
             return Ok(None);
@@ -426,7 +434,7 @@ impl MsnSearch<'_, '_> {
         let Self { context, packet, .. } = *self;
         let Some(sent) = sent else { return Ok(None) };
         let port = self.x.port_of_request(&context.shared);
-        for request in sent.all_by_msn(context.names[1], port, self.x.request_msn).skip(1) {
+        for request in sent.all_by_msn(context.name.answers(), port, self.x.request_msn).skip(1) {
             if self.older == OLDER {
                 return Err(Failure::Ambiguous(packet.format));
             }
@@ -444,7 +452,7 @@ impl MsnSearch<'_, '_> {
 impl CoapExchange {
     /// The message of a packet.
     #[inline]
-    pub(super) fn of(flow: u32, x: &HeaderFields<'_>) -> Self {
+    pub(super) fn of(flow: FlowName, x: &HeaderFields<'_>) -> Self {
         let mut exchange = Self::new(flow, x.msn as u16, x.message_id, x.token, x.block());
         exchange.port = x.port;
         exchange

@@ -1,6 +1,7 @@
 //! Flows of profile 0x0081, and the interface of the profile.
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::ports::ContextUse;
 use super::state::PortMode;
 use super::{CoapMemory, CoapMessage, CoapPath};
 use crate::channel::ProfileSet;
@@ -66,7 +67,7 @@ impl Sender for CoapSenderContext {
             && let Some(context) = flows.table.context_mut::<Self>(cid)
             && context.former.is(path.port())
         {
-            context.is_own = true;
+            context.used_for = ContextUse::OneFlow;
             flows.table.rehash(cid, own);
         }
         shared

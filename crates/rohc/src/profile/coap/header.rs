@@ -1,7 +1,7 @@
 //! The headers of a packet: inferred fields, octets, and checks. Section 7 of `docs/coap-profile.md`.
 
 use thinair_wire::checksum::{Sum, checksum};
-use thinair_wire::coder::Writer;
+use thinair_wire::coder::{Word, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::PAYLOAD_MARKER;
 use thinair_wire::header::protocol;
@@ -191,7 +191,7 @@ pub(super) fn rebuild(
     let udp = [sa, sb, da, db, udp_len[0], udp_len[1], 0, 0];
     if state.path.v6 {
         let ip = out.first_chunk_mut::<48>().ok_or(too_short)?;
-        let word = 6 << 28 | u32::from(state.path.tos) << 20 | state.path.flow_label;
+        let word = 6 << 28 | u32::from(state.path.tos) << 20 | state.path.flow_label.to_u32();
         ip[..4].copy_from_slice(&word.to_be_bytes());
         ip[4..8].copy_from_slice(&[udp_len[0], udp_len[1], protocol::UDP, state.path.ttl]);
         ip[8..24].copy_from_slice(&state.path.source);

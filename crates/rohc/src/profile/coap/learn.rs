@@ -592,7 +592,9 @@ impl Class<'_> {
         let value = option.value;
         match *self {
             Self::Static(its) => its == value,
-            Self::Counted | Self::Lsb | Self::Step(_) => uint(value, if option.number == OBSERVE { 3 } else { 4 }).is_some(),
+            Self::Counted | Self::Lsb | Self::Step(_) => {
+                uint(value, if option.number == OBSERVE { 3 } else { 4 }).is_some()
+            }
             Self::Block(low) | Self::BlockOfRequest(low) => {
                 uint(value, 3).is_some_and(|block| block & 0x0F == u32::from(low))
             }

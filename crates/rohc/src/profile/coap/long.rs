@@ -69,8 +69,8 @@ impl CoapReceiverContext {
             && self.shared.path.is_flow_of(&next.path)
             && self.health.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
-        let names = next.path.names();
-        let request = self.request(&next, &template, names, &mut x, memory.sent.as_deref());
+        let name = next.path.name();
+        let request = self.request(&next, &template, name, &mut x, memory.sent.as_deref());
         if !header::infer(&next, &template, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
@@ -100,9 +100,9 @@ impl CoapReceiverContext {
         if !is_defined {
             return Err(Failure::NoMemory);
         }
-        self.names = names;
+        self.name = name;
         self.ack_due = true;
-        (self.seen, self.lost) = (0, 0);
+        (self.seen, self.lost, self.short) = (0, 0, 0);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
@@ -143,8 +143,8 @@ impl CoapReceiverContext {
         }
         let (bits, _) = reader.collected(MSN);
         x.msn = nearest(bits, self.shared.msn);
-        let names = next.path.names();
-        let request = self.request(&next, &template, names, x, memory.sent.as_deref());
+        let name = next.path.name();
+        let request = self.request(&next, &template, name, x, memory.sent.as_deref());
         if !header::infer(&next, &template, request, x) {
             return Err(Failure::NoRequest(format));
         }
@@ -157,7 +157,7 @@ impl CoapReceiverContext {
             self.shared = next;
             return Err(Failure::NoMemory);
         }
-        (self.shared, self.names) = (next, names);
+        (self.shared, self.name) = (next, name);
         self.count_losses(x.msn);
         self.ack_due = true;
         self.accept(x, memory);

@@ -7,7 +7,7 @@ use thinair_wire::header::udp::Udp;
 
 use super::HeaderFields;
 use super::outline::{HoleKind, Holes, option_at, uint_len};
-use super::state::{CoapPath, CoapToken, PortMode, Template};
+use super::state::{CoapPath, CoapToken, FlowLabel, PortMode, Template};
 use crate::compressor::Ports;
 
 /// Limit from which on Partial IVs do not count, since no packet could carry them.
@@ -73,7 +73,7 @@ impl<'p> CoapMessage<'p> {
             IpHeader::V6(header) => {
                 path.v6 = true;
                 (path.tos, path.ttl) = (header.traffic_class, header.hop_limit);
-                path.flow_label = header.flow_label;
+                path.flow_label = FlowLabel::from_u32(header.flow_label);
                 (path.source, path.destination) = (header.source, header.destination);
             }
         }

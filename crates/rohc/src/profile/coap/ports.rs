@@ -4,19 +4,30 @@
 //! A new flow takes over the context of the flow before, and costs a few octets instead of an IR packet. A flow that comes back gets the
 //! context for itself, so that flows which live side by side end up with a context each.
 
+/// What a context is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContextUse {
+    /// Flows that follow one another.
+    Shared,
+    /// One flow, whose port stays.
+    OneFlow,
+    /// A flow that is not CoAP after all: none of its packets is from now on.
+    Abandoned,
+}
+
 /// Former port of a context, by which a flow that comes back is recognized.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FormerPort {
-    port: Option<u16>,
-    /// Packets that the flow of that port has sent, and those of the current one.
-    packets: u8,
-    current: u8,
-    /// Flows after which another port is remembered, at least, and those that are left. The number doubles each time, so that flows
-    /// which take turns are found whatever their number is.
-    interval: u16,
+    /// The port; 0 for none.
+    port: u16,
+    /// Number of flows after which another port is remembered.
     left: u16,
-    /// MSN of the first packet of the current flow.
-    began: u32,
+    /// Its smallest value at the beginning, as a power of two. It doubles each time, so that flows which take turns are found
+    /// whatever their number is.
+    interval: u8,
+    /// Packets that the current flow has sent, and MSN of its first one.
+    packets: u8,
+    began: u16,
 }
 
 impl FormerPort {
@@ -24,35 +35,36 @@ impl FormerPort {
     #[inline]
     pub(super) fn note(&mut self, msn: u32, port: u16, before: u16) {
         if port == before {
-            self.current = self.current.saturating_add(1);
+            self.packets = self.packets.saturating_add(1);
         } else {
-            self.began = msn;
-            self.take_over(before);
+            self.take_over(msn, before);
         }
     }
 
     #[cold]
-    fn take_over(&mut self, before: u16) {
-        let packets = core::mem::replace(&mut self.current, 1);
+    fn take_over(&mut self, msn: u32, before: u16) {
+        let packets = u16::from(core::mem::replace(&mut self.packets, 1));
+        self.began = msn as u16;
         self.left = self.left.saturating_sub(1);
         let is_over = self.left == 0;
-        if is_over {
-            self.interval = self.interval.saturating_mul(2).max(1);
+        if is_over || packets > self.left {
+            (self.port, self.left) = (before, packets.max(1 << self.interval));
         }
-        if is_over || packets > self.packets {
-            let left = self.interval.max(u16::from(packets));
-            *self = Self { port: Some(before), packets, left, ..*self };
+        if is_over {
+            self.interval = (self.interval + 1).min(14);
         }
     }
 
     /// True if a template that was used last with that MSN is new to the current flow: nothing predicts its values.
     pub(super) fn is_new(&self, used: u32) -> bool {
-        used.wrapping_sub(self.began).cast_signed() < 0
+        // Only the 16 low bits of the MSN are known.
+        let is_short = self.port != 0 && self.packets < u8::MAX;
+        is_short && (used as u16).wrapping_sub(self.began).cast_signed() < 0
     }
 
     /// True if the flow of that port has had the context before.
     pub(super) fn is(&self, port: u16) -> bool {
-        self.port == Some(port)
+        self.port == port && port != 0
     }
 }
 

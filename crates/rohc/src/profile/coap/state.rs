@@ -2,13 +2,14 @@
 //! of `docs/coap-profile.md`.
 
 use thinair_wire::checksum::Sum;
+use thinair_wire::coder::Word;
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 
 pub(super) use super::template::PortMode;
 pub use super::template::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 use super::{HeaderFields, header};
-pub(super) use crate::exchange::CoapToken;
+pub(super) use crate::exchange::{CoapToken, FlowName};
 use crate::storage::Slots;
 
 /// Templates of one context.
@@ -54,6 +55,28 @@ impl<'m> Templates<'m> {
     }
 }
 
+/// Flow Label of IPv6, 20 bits, in the order of the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FlowLabel([u8; 3]);
+
+impl FlowLabel {
+    const ZERO: Self = Self([0; 3]);
+}
+
+impl Word for FlowLabel {
+    #[inline]
+    fn to_u32(self) -> u32 {
+        let Self([a, b, c]) = self;
+        u32::from_be_bytes([0, a, b, c])
+    }
+
+    #[inline]
+    fn from_u32(value: u32) -> Self {
+        let [_, a, b, c] = value.to_be_bytes();
+        Self([a, b, c])
+    }
+}
+
 /// The IP and UDP fields of a flow, and its control fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CoapPath {
@@ -67,7 +90,7 @@ pub(crate) struct CoapPath {
     pub(super) tos: u8,
     pub(super) ttl: u8,
     pub(super) df: bool,
-    pub(super) flow_label: u32,
+    pub(super) flow_label: FlowLabel,
     // Control fields.
     pub(super) checksum: ChecksumMode,
     pub(super) ip_id_mode: IpIdMode,
@@ -120,9 +143,8 @@ impl CoapPath {
         }
     }
 
-    /// Names of the flow and of its other direction, equal at both ends. Flows that differ in a port of the client that may change
-    /// have one name.
-    pub(super) fn names(&self) -> [u32; 2] {
+    /// Name of the flow, equal at both ends. Flows that differ in a port of the client that may change have one name.
+    pub(super) fn name(&self) -> FlowName {
         let fold = |hash: u64, word: u64| {
             let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
             product as u64 ^ (product >> 64) as u64
@@ -134,11 +156,8 @@ impl CoapPath {
         };
         let is_fixed = self.port_mode == PortMode::Fixed;
         let [from, to] = self.ports(if is_fixed { self.source_port } else { 0 });
-        let source = end(&self.source, from);
-        let destination = end(&self.destination, to);
-        // Odd, so never 0, the name of no flow.
-        let name = |from: u64, to: u64| (fold(from.rotate_left(1), to) >> 32) as u32 | 1;
-        [name(source, destination), name(destination, source)]
+        let both = end(&self.source, from).wrapping_add(end(&self.destination, to));
+        FlowName::new((both >> 32) as u32, (self.source, from) < (self.destination, to))
     }
 }
 
@@ -183,7 +202,7 @@ impl CoapState {
                 tos: 0,
                 ttl: 0,
                 df: false,
-                flow_label: 0,
+                flow_label: FlowLabel::ZERO,
                 checksum: ChecksumMode::Zero,
                 ip_id_mode: IpIdMode::Constant,
                 port_mode: PortMode::Fixed,
@@ -216,7 +235,7 @@ impl CoapState {
 
     /// Sets the fields that follow from the IP and UDP fields.
     pub(super) fn settle(&mut self) {
-        let [_, e, f, g] = self.path.flow_label.to_be_bytes();
+        let FlowLabel([e, f, g]) = self.path.flow_label;
         let kind =
             [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
         for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
