@@ -111,6 +111,9 @@ struct Differences {
     flow_label: bool,
 }
 
+/// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
+const FAR: i32 = 64;
+
 /// Interval of the MSNs that `k` bits may stand for, and of those that are tried in addition: the distance of its
 /// start below the last MSN, and the number of turns of the bits that may be added.
 #[inline]

@@ -1,6 +1,6 @@
 //! Tests of profile 0x0081: sizes of established flows, and random exchanges that are restored bit for bit.
 
-use crate::common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram, packet, uint};
+use crate::common::coap::{CoapFlow, CoapSide, FlowName, Mix, TestMessage, datagram, packet, uint};
 use crate::common::{SplitMix64, cases};
 use proptest::prelude::*;
 use thinair_rohc::FormatPolicy;
@@ -158,6 +158,7 @@ proptest! {
         two_way: bool,
         elide: bool,
         format in 0..4_usize,
+        new_ports in any::<bool>(),
     ) {
         let cids = if large { CidSpace::Large } else { CidSpace::Small };
         let integrity = if elide { Integrity::Mic } else { Integrity::None };
@@ -166,7 +167,8 @@ proptest! {
             [FormatPolicy::Auto, FormatPolicy::Pt0, FormatPolicy::Pt1, FormatPolicy::Pt0c][format];
         let mut link = CoapLink::new(config, if two_way { Mode::Optimistic } else { Mode::Unidirectional });
         let mut random = SplitMix64(seed);
-        let mut messages = crate::common::coap::Mix::new(six, &mut random);
+        let mut messages =
+            if new_ports { Mix::of_clients(six, &mut random) } else { Mix::new(six, &mut random) };
         for i in 0..300 {
             let (side, sent) = messages.next(&mut random);
             let (_, delivered) = link.carry(side, &sent);

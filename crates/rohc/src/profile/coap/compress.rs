@@ -14,10 +14,10 @@ use super::note::changes;
 use super::ports::{ContextUse, FormerPort};
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, MessageIdMode, PortMode, Template, Templates,
-    TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, IpIdMode, MessageIdMode, PortMode, Template,
+    Templates, TokenMode,
 };
-use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, Whole, msn_interval};
+use super::{Base, Carries, CoapMemory, Differences, FAR, HeaderFields, Least, Whole, msn_interval};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::caution::Caution;
@@ -321,6 +321,8 @@ impl CoapSenderContext {
                 x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
                 x.carries.token = template.token_mode == TokenMode::OfRequest;
                 x.carries.numbers = x.holes.of_request();
+                // The other end may know a message with that MSN.
+                x.carries.port = self.shared.path.port_mode == PortMode::Destination;
             }
         }
         if !header::infer(&self.shared, template, request, x) {
@@ -393,7 +395,15 @@ impl CoapSenderContext {
             _ => None,
         };
         let ahead = counted.or_else(token).map(|msn| msn.wrapping_sub(last as u16) as i16);
-        let reach = if request.is_some() && self.counts_own { NEAR } else { REACH };
+        let path = &self.shared.path;
+        let reach = match request {
+            Some(_) if self.counts_own => NEAR,
+            // The decompressor takes no larger step with these.
+            _ if path.ip_id_mode == IpIdMode::Lsb && !template.is_plain() => FAR as i16 - 1,
+            _ => REACH,
+        };
+        // A Message ID of another flow is near by chance.
+        let ahead = ahead.filter(|_| request.is_some() || path.port() == message.path.port());
         match ahead.filter(|ahead| (LATE..=reach).contains(ahead)) {
             Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
             None => last.wrapping_add(1),

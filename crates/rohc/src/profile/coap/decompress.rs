@@ -8,7 +8,7 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
-use super::{CoapMemory, HeaderFields, Whole, msn_interval};
+use super::{CoapMemory, FAR, HeaderFields, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
@@ -29,9 +29,6 @@ const SHORT: u8 = 8;
 
 /// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;
-
-/// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
-const FAR: i32 = 64;
 
 /// Memory of the channel that a context uses.
 pub(crate) struct CoapReceiverMemory<'a, 'm> {

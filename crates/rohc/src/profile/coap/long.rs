@@ -58,8 +58,9 @@ impl CoapReceiverContext {
         template.settle(outline);
         x.holes = Holes::of(outline, template.holes);
         x.has_checksum = !replicates;
-        x.carries.port = false;
         chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
+        // It is in the static part.
+        (x.port, x.carries.port) = (next.path.port(), true);
         let payload = reader.remaining();
         verify_crc8(packet, &reader, format)?;
 
