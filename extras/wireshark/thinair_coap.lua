@@ -1,4 +1,4 @@
--- Wireshark dissector for ROHC packets (RFC 5795) with the CoAP profile of thinair, 0x0081 `coap`, as specified in
+-- Wireshark dissector for ROHC packets (RFC 5795) with the CoAP profile of thinair, 0x0181 `coap`, as specified in
 -- docs/coap-profile.md. Packets of other profiles go to Wireshark's own dissector.
 --
 -- A packet is read with the context that the packets before it have left. What would need a context that was not
@@ -47,11 +47,13 @@ local UINT = { [6] = true, [7] = true, [12] = true, [14] = true, [16] = true, [1
 local BLOCK = { [19] = true, [23] = true, [27] = true, [31] = true }
 local OBSERVE = 6
 
--- Control fields of profile 0x0081, and the classes of its dynamic options.
+-- Control fields of profile 0x0181, and the classes of its dynamic options.
 local ZERO, CARRIED, ELIDED, RAW = 0, 1, 2, 3
 local CHECKSUMS = { [ZERO] = "zero", [CARRIED] = "carried", [ELIDED] = "elided", [RAW] = "raw" }
 local ID_COUNTED, ID_LSB, ID_IRREGULAR = 1, 2, 3
 local IP_IDS = { [0] = "constant", [ID_COUNTED] = "counted", [ID_LSB] = "LSB", [ID_IRREGULAR] = "irregular" }
+local PORT_DESTINATION = 2
+local PORTS = { [0] = "fixed", [1] = "source", [PORT_DESTINATION] = "destination" }
 local MID_COUNTED, MID_OF_REQUEST, MID_IRREGULAR = 0, 1, 2
 local MESSAGE_IDS = { [MID_COUNTED] = "counted", [MID_OF_REQUEST] = "of the request", [MID_IRREGULAR] = "irregular" }
 local TOKEN_STATIC, TOKEN_COUNTED_UINT, TOKEN_COUNTED, TOKEN_OF_REQUEST, TOKEN_IRREGULAR = 0, 1, 2, 3, 4
@@ -94,7 +96,7 @@ field("string", "crc_status", "CRC status")
 field("uint16", "check", "CHECK", base.HEX)
 field("uint8", "template", "Template")
 field("bool", "template_from_context", "Template as in the packet before")
-for _, flag in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn" } do
+for _, flag in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn", "port" } do
     field("bool", "carries_" .. flag, "Carries " .. flag)
 end
 field("bool", "carries", "F: carries fields that have changed")
@@ -117,6 +119,7 @@ field("uint8", "checksum_mode", "UDP checksum", base.DEC, CHECKSUMS)
 field("uint8", "ip_id_mode", "IP-ID", base.DEC, IP_IDS)
 field("bool", "switching", "Switching: short formats name the template")
 field("bool", "pt_0", "pt_0 is in use")
+field("uint8", "port_mode", "Port that changes", base.DEC, PORTS)
 field("uint8", "base", "Base")
 field("bool", "differs", "F: differs from the base")
 field("uint8", "header_crc", "CRC of the headers", base.HEX)
@@ -139,6 +142,7 @@ field("uint8", "type", "T", base.DEC, TYPES)
 field("uint8", "code", "Code", base.DEC, CODES)
 field("uint16", "ip_id", "IP-ID", base.HEX)
 field("uint8", "ip_id_lsb", "Low bits of the IP-ID", base.HEX)
+field("uint16", "port", "Port of the client")
 field("uint16", "message_id", "Message ID")
 field("uint16", "request_msn", "MSN of the request")
 field("uint8", "request_msn_lsb", "Low bits of the MSN of the request")
@@ -449,7 +453,7 @@ local function add_entries(tree, tvb, at, entries)
     end
 end
 
--- Profile 0x0081: what is kept of a flow is `context`: `path` with the IP and UDP fields and the control fields,
+-- Profile 0x0181: what is kept of a flow is `context`: `path` with the IP and UDP fields and the control fields,
 -- `templates` by number, `current` and `msn` of the last packet, the anchors `own` and `echoed` of Message IDs,
 -- `request` of names of requests and the last one that was `named`, and `last`, the last number that classes refer to.
 
@@ -479,7 +483,10 @@ local function read_control(c, path)
     path.ip_id_mode = c:num("ip_id_mode", 2)
     path.switching = c:flag("switching")
     path.pt_0 = c:flag("pt_0")
-    c:reserved(2)
+    path.port_mode = c:num("port_mode", 2)
+    if path.port_mode > PORT_DESTINATION then
+        stop("malformed", "a reserved value of the control field port")
+    end
 end
 
 local function read_definition(c)
@@ -541,7 +548,7 @@ end
 
 -- CRC-3 over the control fields that a packet leads to.
 local function control_crc(path, number, t)
-    local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0) + (path.pt_0 and 4 or 0)
+    local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0) + (path.pt_0 and 4 or 0) + path.port_mode
     local head = t.type * 64 + t.message_id_mode * 16 + t.tkl
     return crc3(string.char(modes, number, head, t.code, t.token_mode * 2 + (t.names and 1 or 0), t.len))
 end
@@ -644,6 +651,9 @@ local function read_chain(c, x, context, t, has_check)
         generated(c.tree, "type", x.type)
     end
     generated(c.tree, "code", t.code)
+    if carries.port then
+        x.port = c:num("port", 16)
+    end
     if not path.v6 then
         if carries.ip_id or path.ip_id_mode == ID_IRREGULAR then
             c:num("ip_id", 16)
@@ -715,6 +725,10 @@ local function accepted(context, x, t)
     after.msn = x.msn
     if not x.msn then
         return after
+    end
+    if x.port then
+        after.path = copy(context.path)
+        after.path[context.path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"] = x.port
     end
     if x.request and t.names_request then
         after.named, after.request = x.request, x.request - x.msn
@@ -858,10 +872,13 @@ local function read_common(c, x, format, path)
     c:take(8)
     if format == "co_common" then
         x.has_ip, x.has_control, x.has_definition = c:flag("has_ip"), c:flag("has_control"), c:flag("has_definition")
-        c:reserved(2)
+        x.carries.port = c:flag("carries_port")
+        c:reserved(1)
     else
         x.has_ip, x.has_control, x.has_definition = true, true, true
-        c:reserved(5)
+        c:reserved(3)
+        x.carries.port = c:flag("carries_port")
+        c:reserved(1)
     end
     x.control_crc = c:num("control_crc", 3)
     c:reserved(1)
@@ -894,10 +911,9 @@ local function read_small(c, x, format)
         c:take(3)
         x.template = c:num("template", 4)
         if c:flag("carries") then
-            for _, name in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn" } do
+            for _, name in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn", "port" } do
                 x.carries[name] = c:flag("carries_" .. name)
             end
-            c:reserved(1)
         end
         msn(x.carries.msn and 16 or 8)
         if format == "pt_2" then
@@ -912,7 +928,7 @@ end
 local function read_compressed(c, context, out)
     local format = format_of(c.raw:byte(c.first + 1), context.path)
     if not format then
-        stop("malformed", "no format of profile 0x0081 begins like this")
+        stop("malformed", "no format of profile 0x0181 begins like this")
     end
     out.format = format
     generated(c.tree, "format", format)
@@ -1000,7 +1016,7 @@ local function guarded(c, read)
     return false
 end
 
--- Feedback: RFC 5795, section 5.2.4. Element data of RFC 5225, section 6.9, for contexts of profile 0x0081, else of
+-- Feedback: RFC 5795, section 5.2.4. Element data of RFC 5225, section 6.9, for contexts of profile 0x0181, else of
 -- RFC 3095, section 5.7.6.
 
 -- The CID of element data, and where its feedback begins.
@@ -1233,7 +1249,7 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
         if first == 0xFC then
             out.format = "IR-CR"
         elseif first == 0xF8 then
-            stop("malformed", "profile 0x0081 has no IR-DYN")
+            stop("malformed", "profile 0x0181 has no IR-DYN")
         end
         if out.format then
             generated(tree, "format", out.format)

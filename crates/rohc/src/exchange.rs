@@ -203,7 +203,7 @@ impl<'m> Exchanges<'m> {
         Self::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; n]))
     }
 
-    /// Creates an owned ring with as many [`places`](Self::places) as a channel needs; none without profile 0x0081.
+    /// Creates an owned ring with as many [`places`](Self::places) as a channel needs; none without profile 0x0181.
     #[cfg(feature = "alloc")]
     pub fn for_channel(channel: &Channel) -> Self {
         Self::of(channel, &mut Heap)

@@ -202,7 +202,7 @@ fn damaged_packets_are_survived() {
     write(&damaged, &packets);
     for packet in dissected_by_tshark(&damaged, &[]) {
         let is_refused = packet[6] != "right" && !packet[12].is_empty();
-        assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
+        assert!(is_refused || packet[2] != "0x0181", "{packet:?}");
     }
 
     // Every packet truncated at every octet, after a packet that establishes its context; and with every octet changed.

@@ -1,4 +1,4 @@
-//! Profile 0x0081: CoAP over UDP over IP. `docs/coap-profile.md` specifies it.
+//! Profile 0x0181: CoAP over UDP over IP. `docs/coap-profile.md` specifies it.
 //!
 //! The state that both ends share for a flow is a `CoapState` with its templates; the headers of one packet are
 //! `HeaderFields`. A function per format moves fields to octets and back (`formats`). Fields that a packet does not

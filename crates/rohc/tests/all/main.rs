@@ -20,6 +20,7 @@ mod memory;
 mod memory_limits;
 mod modes;
 mod never_larger;
+mod new_flows;
 mod pauses;
 mod predicted;
 mod profiles;

@@ -42,7 +42,7 @@ pub enum SourceKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumUse {
     Carried,
-    /// Zero in UDP; elided and recomputed in profile 0x0081.
+    /// Zero in UDP; elided and recomputed in profile 0x0181.
     Elided,
 }
 
@@ -105,7 +105,7 @@ impl SourceKind {
         }
     }
 
-    /// Returns the integrity check with which profile 0x0081 elides the checksum.
+    /// Returns the integrity check with which profile 0x0181 elides the checksum.
     pub fn integrity(self, checksum: ChecksumUse) -> Integrity {
         if self.is_coap() && checksum == ChecksumUse::Elided { Integrity::Crc32 } else { Integrity::None }
     }

@@ -157,7 +157,7 @@ impl CoapSenderContext {
             former: FormerPort::default(),
             used_for: match shared.path.port_mode {
                 PortMode::Fixed => ContextUse::OneFlow,
-                PortMode::Source | PortMode::Destination => ContextUse::Shared,
+                PortMode::Source | PortMode::Destination | PortMode::SourceInEach => ContextUse::Shared,
             },
         };
         if !context.shared.path.v6 {
@@ -175,7 +175,9 @@ impl CoapSenderContext {
     /// True if a packet of another flow may take over the context.
     #[inline]
     pub(crate) fn is_shared_by(&self, path: &CoapPath) -> bool {
-        self.used_for == ContextUse::Shared && self.shared.path.is_alike(path)
+        self.used_for == ContextUse::Shared
+            && path.port_mode != PortMode::Fixed
+            && self.shared.path.is_alike(path)
     }
 
     /// True if the flow is not CoAP after all.

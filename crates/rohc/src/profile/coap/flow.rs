@@ -1,4 +1,4 @@
-//! Flows of profile 0x0081, and the interface of the profile.
+//! Flows of profile 0x0181, and the interface of the profile.
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::ports::ContextUse;

@@ -349,11 +349,7 @@ pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut CoapPath) -> Step 
     c.uint("ip_id", 2, &mut next.ip_id_mode)?;
     c.flag("switching", &mut next.switching)?;
     c.flag("pt_0", &mut next.pt_0)?;
-    let mut port_mode = next.port_mode as u8;
-    c.uint("port", 2, &mut port_mode)?;
-    c.require(port_mode <= PortMode::Destination as u8)?;
-    next.port_mode = Word::from_u32(u32::from(port_mode));
-    Ok(())
+    c.uint("port", 2, &mut next.port_mode)
 }
 
 /// A template. Section 5.
@@ -403,7 +399,8 @@ pub(super) fn chain<'p, C: Coder<'p>>(
         c.reserved(6)?;
         c.uint("T", 2, &mut x.message_type)?;
     }
-    if carries.port {
+    // IR has it in its static part.
+    if carries.port || state.path.port_mode == PortMode::SourceInEach && !x.has_checksum {
         c.uint("port", 16, &mut x.port)?;
     }
     if !state.path.v6 {

@@ -51,6 +51,7 @@ pub(super) fn infer(
     if !carries.port {
         x.port = match (state.path.port_mode, request) {
             (PortMode::Destination, Some(request)) => request.port,
+            (PortMode::SourceInEach, _) => x.port,
             _ => state.path.port(),
         };
     }

@@ -240,7 +240,9 @@ impl CoapSenderContext {
             return None;
         }
         let renames = carries.request && !template.names;
-        let first = first || carries.port || self.former.is_new(template.used);
+        // Where a flow begins, nothing predicts its values; but if each flow ends at once, this shows it.
+        let begins = carries.port || self.former.is_new(template.used);
+        let first = first || begins && !self.former.has_singles();
         if !(carries.message_id || carries.token || carries.numbers || renames) || first {
             return None;
         }
@@ -638,14 +640,22 @@ impl IpIdWatcher {
     }
 
     /// Records the next IP-ID, and returns the mode that encodes the next ones with fewest octets.
-    pub(super) fn watch(&mut self, mode: IpIdMode, ip_id: u16, msn: u16, unsettled: bool) -> IpIdMode {
+    /// A flow that begins has no last one.
+    pub(super) fn watch(
+        &mut self,
+        mode: IpIdMode,
+        ip_id: u16,
+        msn: u16,
+        unsettled: bool,
+        begins: bool,
+    ) -> IpIdMode {
         let step = ip_id.wrapping_sub(self.last);
         let same = step == 0;
         let counted = step == msn.wrapping_sub(self.last_msn);
         let small = step.wrapping_add(4) < 40;
         let seen = self.seen;
         (self.last, self.last_msn, self.seen) = (ip_id, msn, true);
-        if !seen {
+        if !seen || begins {
             return mode;
         }
         let run = |run: u8, goes_on: bool| if goes_on { run.saturating_add(1) } else { 0 };

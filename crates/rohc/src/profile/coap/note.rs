@@ -5,7 +5,7 @@ use super::HeaderFields;
 use super::compress::CoapSenderContext;
 use super::header;
 use super::message::CoapMessage;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates, TokenMode};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, PortMode, Template, Templates, TokenMode};
 use crate::channel::Integrity;
 use crate::compressor::{CompressorConfig, FormatPolicy};
 use crate::id::Format;
@@ -83,13 +83,22 @@ impl CoapSenderContext {
             self.shared.path.ip_id_mode,
             self.shared.path.switching,
             self.shared.path.pt_0,
+            self.shared.path.port_mode,
         );
         let checksum = self.checksum_mode(message.checksum, x.port, message.coap(), config);
-        let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
+        let (_, mut ip_id_mode, mut switching, had_pt_0, mut port_mode) = kept;
+        let begins = x.carries.port && !self.former.has_singles();
+        if port_mode == PortMode::Source && self.former.has_singles() && x.carries.port {
+            port_mode = PortMode::SourceInEach;
+            x.carries.port = false;
+        } else if port_mode == PortMode::SourceInEach && self.former.is_long() {
+            port_mode = PortMode::Source;
+        }
         if self.shared.path.v6 {
             x.carries.ip_id = false;
         } else {
-            ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
+            let mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled(), begins);
+            ip_id_mode = mode;
         }
         let pt_0 = self.uses_pt_0(config) && checksum != ChecksumMode::Carried && !switching;
         // Short formats carry their template if it changed often among the last packets.
@@ -103,14 +112,14 @@ impl CoapSenderContext {
                 self.pending.require(changes::SWITCH, config.repetitions);
             }
         }
-        let new = (checksum, ip_id_mode, switching, pt_0);
+        let new = (checksum, ip_id_mode, switching, pt_0, port_mode);
         if new != kept {
             if pt_0 != had_pt_0 {
                 // A decompressor that has missed that could not read any of the next packets.
                 self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
             }
             let path = &mut self.shared.path;
-            (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
+            (path.checksum, path.ip_id_mode, path.switching, path.pt_0, path.port_mode) = new;
             self.pending.require(changes::CONTROL, config.repetitions);
             self.changed();
         }
@@ -182,7 +191,8 @@ impl CoapSenderContext {
             }
             self.pending.has(field)
         };
-        x.carries.port = is_due(changes::PORT, missed.port);
+        let is_kept = self.shared.path.port_mode != PortMode::SourceInEach;
+        x.carries.port = is_due(changes::PORT, missed.port && is_kept) && is_kept;
         if counts_message_id {
             let anchor = if is_own { changes::OWN } else { changes::ECHOED };
             x.carries.message_id = is_due(anchor, missed.message_id);

@@ -4,6 +4,9 @@
 //! A new flow takes over the context of the flow before, and costs a few octets instead of an IR packet. A flow that comes back gets the
 //! context for itself, so that flows which live side by side end up with a context each.
 
+/// Number of flows of one packet in a row from which on others like them are expected.
+const SINGLES: u8 = 3;
+
 /// What a context is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContextUse {
@@ -22,9 +25,9 @@ pub(super) struct FormerPort {
     port: u16,
     /// Number of flows after which another port is remembered.
     left: u16,
-    /// Its smallest value at the beginning, as a power of two. It doubles each time, so that flows which take turns are found
-    /// whatever their number is.
-    interval: u8,
+    /// Its smallest value at the beginning, as a power of two, in the 4 low bits. It doubles each time, so that flows which take turns
+    /// are found whatever their number is. Above them, the number of flows in a row that had one packet.
+    interval_and_singles: u8,
     /// Packets that the current flow has sent, and MSN of its first one.
     packets: u8,
     began: u16,
@@ -44,15 +47,16 @@ impl FormerPort {
     #[cold]
     fn take_over(&mut self, msn: u32, before: u16) {
         let packets = u16::from(core::mem::replace(&mut self.packets, 1));
+        let (interval, singles) = (self.interval_and_singles & 0xF, self.interval_and_singles >> 4);
+        let singles = if packets > 1 { 0 } else { (singles + 1).min(0xF) };
         self.began = msn as u16;
         self.left = self.left.saturating_sub(1);
         let is_over = self.left == 0;
         if is_over || packets > self.left {
-            (self.port, self.left) = (before, packets.max(1 << self.interval));
+            (self.port, self.left) = (before, packets.max(1 << interval));
         }
-        if is_over {
-            self.interval = (self.interval + 1).min(14);
-        }
+        let interval = if is_over { (interval + 1).min(14) } else { interval };
+        self.interval_and_singles = singles << 4 | interval;
     }
 
     /// True if a template that was used last with that MSN is new to the current flow: nothing predicts its values.
@@ -60,6 +64,16 @@ impl FormerPort {
         // Only the 16 low bits of the MSN are known.
         let is_short = self.port != 0 && self.packets < u8::MAX;
         is_short && (used as u16).wrapping_sub(self.began).cast_signed() < 0
+    }
+
+    /// True if flows have one packet each.
+    pub(super) fn has_singles(&self) -> bool {
+        self.packets <= 1 && self.interval_and_singles >> 4 >= SINGLES
+    }
+
+    /// True if the current flow has more packets than such flows.
+    pub(super) fn is_long(&self) -> bool {
+        self.packets > 4
     }
 
     /// True if the flow of that port has had the context before.

@@ -131,13 +131,14 @@ impl CoapPath {
     pub(super) fn ports(&self, port: u16) -> [u16; 2] {
         match self.port_mode {
             PortMode::Destination => [self.source_port, port],
-            PortMode::Fixed | PortMode::Source => [port, self.destination_port],
+            PortMode::Fixed | PortMode::Source | PortMode::SourceInEach => [port, self.destination_port],
         }
     }
 
     /// True if two flows differ in the port of the client at most.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
-        self.port_mode == other.port_mode && {
+        let is_destination = |path: &Self| path.port_mode == PortMode::Destination;
+        is_destination(self) == is_destination(other) && {
             let [source_port, destination_port] = self.ports(other.port());
             Self { source_port, destination_port, ..*self }.is_flow_of(other)
         }

@@ -48,6 +48,8 @@ pub(super) enum PortMode {
     Source,
     /// The destination port is the client's: that of the message that a packet refers to.
     Destination,
+    /// The source port is the client's, and in every packet.
+    SourceInEach,
 }
 
 /// Behavior of the Message ID of a template. A control field.
@@ -92,7 +94,7 @@ impl PortMode {
 word_enum!(ChecksumMode: Zero Carried Elided, Raw);
 // Readers reject values without a mode before.
 word_enum!(IpIdMode: Constant Counted Lsb, Irregular);
-word_enum!(PortMode: Fixed Source, Destination);
+word_enum!(PortMode: Fixed Source Destination, SourceInEach);
 word_enum!(MessageIdMode: Counted OfRequest, Irregular);
 word_enum!(TokenMode: Static CountedUint Counted OfRequest, Irregular);
 
