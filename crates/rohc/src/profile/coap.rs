@@ -111,6 +111,9 @@ struct Differences {
     flow_label: bool,
 }
 
+/// Packets of a flow that is likely to end soon.
+const SHORT: u8 = 8;
+
 /// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
 const FAR: i32 = 64;
 

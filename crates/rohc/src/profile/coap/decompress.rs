@@ -8,7 +8,7 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
-use super::{CoapMemory, FAR, HeaderFields, Whole, msn_interval};
+use super::{CoapMemory, FAR, HeaderFields, SHORT, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
@@ -23,9 +23,6 @@ use crate::work;
 
 /// Number of packets per report of losses to the compressor.
 const REPORT: u16 = 128;
-
-/// Packets of a flow that is likely to end soon.
-const SHORT: u8 = 8;
 
 /// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;

@@ -4,6 +4,8 @@
 //! A new flow takes over the context of the flow before, and costs a few octets instead of an IR packet. A flow that comes back gets the
 //! context for itself, so that flows which live side by side end up with a context each.
 
+use super::SHORT;
+
 /// Number of flows of one packet in a row from which on others like them are expected.
 const SINGLES: u8 = 3;
 
@@ -69,6 +71,11 @@ impl FormerPort {
     /// True if flows have one packet each.
     pub(super) fn has_singles(&self) -> bool {
         self.packets <= 1 && self.interval_and_singles >> 4 >= SINGLES
+    }
+
+    /// True if the current flow is new, and others had the context before.
+    pub(super) fn is_short(&self) -> bool {
+        self.port != 0 && self.packets <= 2 * SHORT
     }
 
     /// True if the current flow has more packets than such flows.
