@@ -186,7 +186,7 @@ impl CoapReceiverContext {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(ahead));
-        if x.carries.port || is_in_each {
+        if x.port != self.shared.path.port() {
             self.short = SHORT;
         }
         // The answer to a request of a short flow acknowledges it.
