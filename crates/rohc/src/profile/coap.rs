@@ -111,8 +111,8 @@ struct Differences {
     flow_label: bool,
 }
 
-/// Packets of a flow that is likely to end soon.
-const SHORT: u8 = 8;
+/// Step of the MSN up to which no port can be missed: the first packets of a flow carry it.
+const MOST_LOST: i32 = 4;
 
 /// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
 const FAR: i32 = 64;

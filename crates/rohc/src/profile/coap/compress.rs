@@ -17,7 +17,9 @@ use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, IpIdMode, MessageIdMode, PortMode, Template,
     Templates, TokenMode,
 };
-use super::{Base, Carries, CoapMemory, Differences, FAR, HeaderFields, Least, Whole, msn_interval};
+use super::{
+    Base, Carries, CoapMemory, Differences, FAR, HeaderFields, Least, MOST_LOST, Whole, msn_interval,
+};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::caution::Caution;
@@ -333,7 +335,7 @@ impl CoapSenderContext {
         }
         x.carries.message_type = x.message_type != message.message_type;
         x.message_type = message.message_type;
-        x.carries.port |= x.port != message.path.port();
+        x.carries.port |= x.port != message.path.port() || self.needs_port(x);
         x.port = message.path.port();
         x.carries.ip_id |= x.ip_id != message.ip_id && !self.shared.path.v6;
         x.ip_id = message.ip_id;
@@ -349,6 +351,15 @@ impl CoapSenderContext {
             x.numbers = numbers;
         }
         true
+    }
+
+    /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.
+    fn needs_port(&self, x: &HeaderFields<'_>) -> bool {
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        let is_next = (0..=MOST_LOST).contains(&ahead) || !self.former.is_recent() || x.names_request;
+        !is_next
+            && self.shared.path.checksum != ChecksumMode::Carried
+            && self.shared.path.port_mode != PortMode::SourceInEach
     }
 
     /// Finds the message of the other direction that a packet answers or acknowledges.
@@ -406,9 +417,7 @@ impl CoapSenderContext {
         };
         // A Message ID of another flow is near by chance.
         let ahead = ahead.filter(|_| request.is_some() || path.port() == message.path.port());
-        // The decompressor takes one that goes back for one of the flow before, while the flow is new.
-        let late = if self.former.is_short() { 0 } else { LATE };
-        match ahead.filter(|ahead| (late..=reach).contains(ahead)) {
+        match ahead.filter(|ahead| (LATE..=reach).contains(ahead)) {
             Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
             None => last.wrapping_add(1),
         }

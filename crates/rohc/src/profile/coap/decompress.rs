@@ -8,7 +8,7 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
-use super::{CoapMemory, FAR, HeaderFields, SHORT, Whole, msn_interval};
+use super::{CoapMemory, FAR, HeaderFields, MOST_LOST, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
@@ -51,6 +51,10 @@ impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
     }
 }
 
+/// Packets of a flow that is likely to end soon, and packets behind a change of the port from which on another one is unlikely.
+const SHORT: u8 = 8;
+const RECENT: u8 = 64;
+
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
 const OLDER: u32 = 128;
 
@@ -69,8 +73,8 @@ pub(crate) struct CoapReceiverContext {
     /// Packets since the last report, and losses among them by the MSN.
     pub(super) seen: u16,
     pub(super) lost: u16,
-    /// Packets for which a flow with a new port counts as short.
-    pub(super) short: u8,
+    /// Packets since the port of the client changed, at most 255.
+    pub(super) since_port: u8,
 }
 
 /// Fields read behind the base header of a packet.
@@ -107,7 +111,7 @@ impl CoapReceiverContext {
             ack_due: false,
             seen: 0,
             lost: 0,
-            short: 0,
+            since_port: u8::MAX,
         }
     }
 
@@ -173,10 +177,15 @@ impl CoapReceiverContext {
         {
             return Err(Failure::Ambiguous(format));
         }
-        // A late packet may be one of the flow before, whose port and anchors are gone. A CRC of 8 bits is no proof.
-        let is_in_each = self.shared.path.port_mode == PortMode::SourceInEach;
-        let knows_port = x.carries.port || is_in_each || x.names_request || has_check(format);
-        if ahead < 0 && self.short > 0 && !knows_port {
+        // A CRC of 8 bits does not prove the port: a late packet may be one of the flow before, and the packets that carry another
+        // port may be lost.
+        let path = &self.shared.path;
+        let is_in_each = path.port_mode == PortMode::SourceInEach;
+        let is_proved = path.checksum == ChecksumMode::Carried;
+        let knows_port = x.carries.port || is_in_each || x.names_request || is_proved;
+        let is_late = ahead < 0 && self.since_port < SHORT;
+        let has_missed = ahead > MOST_LOST && self.since_port < RECENT;
+        if (is_late || has_missed) && !knows_port {
             return Err(Failure::Ambiguous(format));
         }
         if self.health.state == DecompressorState::Sc && !has_check(format) && !self.trial {
@@ -186,13 +195,10 @@ impl CoapReceiverContext {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(ahead));
-        if x.port != self.shared.path.port() {
-            self.short = SHORT;
-        }
         // The answer to a request of a short flow acknowledges it.
         let is_request = template.code.class() == 0 && template.code != Code::EMPTY;
-        let is_answered = self.short > 0 && memory.received.is_some() && is_request;
-        self.short = self.short.saturating_sub(1);
+        let is_new = x.port != self.shared.path.port() || self.since_port < SHORT;
+        let is_answered = is_new && memory.received.is_some() && is_request;
         self.ack_due = !(x.carries.is_nothing() || is_answered) || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
@@ -284,6 +290,8 @@ impl CoapReceiverContext {
     pub(super) fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
         self.health.note_repair();
+        let is_same = x.port == self.shared.path.port();
+        self.since_port = if is_same { self.since_port.saturating_add(1) } else { 0 };
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
             self.shared.accept(x, template);
         }

@@ -103,7 +103,7 @@ impl CoapReceiverContext {
         }
         self.name = name;
         self.ack_due = true;
-        (self.seen, self.lost, self.short) = (0, 0, 0);
+        (self.seen, self.lost, self.since_port) = (0, 0, u8::MAX);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }

@@ -93,6 +93,7 @@ impl CoapSenderContext {
             x.carries.port = false;
         } else if port_mode == PortMode::SourceInEach && self.former.is_long() {
             port_mode = PortMode::Source;
+            x.carries.port = x.port != self.shared.path.port();
         }
         if self.shared.path.v6 {
             x.carries.ip_id = false;
@@ -191,8 +192,11 @@ impl CoapSenderContext {
             }
             self.pending.has(field)
         };
-        let is_kept = self.shared.path.port_mode != PortMode::SourceInEach;
-        x.carries.port = is_due(changes::PORT, missed.port && is_kept) && is_kept;
+        let repairs = !self.establishment.is_established();
+        x.carries.port = match self.shared.path.port_mode {
+            PortMode::Fixed | PortMode::SourceInEach => false,
+            PortMode::Source | PortMode::Destination => is_due(changes::PORT, missed.port) || repairs,
+        };
         if counts_message_id {
             let anchor = if is_own { changes::OWN } else { changes::ECHOED };
             x.carries.message_id = is_due(anchor, missed.message_id);

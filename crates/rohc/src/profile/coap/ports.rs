@@ -4,8 +4,6 @@
 //! A new flow takes over the context of the flow before, and costs a few octets instead of an IR packet. A flow that comes back gets the
 //! context for itself, so that flows which live side by side end up with a context each.
 
-use super::SHORT;
-
 /// Number of flows of one packet in a row from which on others like them are expected.
 const SINGLES: u8 = 3;
 
@@ -64,8 +62,7 @@ impl FormerPort {
     /// True if a template that was used last with that MSN is new to the current flow: nothing predicts its values.
     pub(super) fn is_new(&self, used: u32) -> bool {
         // Only the 16 low bits of the MSN are known.
-        let is_short = self.port != 0 && self.packets < u8::MAX;
-        is_short && (used as u16).wrapping_sub(self.began).cast_signed() < 0
+        self.is_recent() && (used as u16).wrapping_sub(self.began).cast_signed() < 0
     }
 
     /// True if flows have one packet each.
@@ -73,9 +70,9 @@ impl FormerPort {
         self.packets <= 1 && self.interval_and_singles >> 4 >= SINGLES
     }
 
-    /// True if the current flow is new, and others had the context before.
-    pub(super) fn is_short(&self) -> bool {
-        self.port != 0 && self.packets <= 2 * SHORT
+    /// True if others had the context not long ago.
+    pub(super) fn is_recent(&self) -> bool {
+        self.port != 0 && self.packets < u8::MAX
     }
 
     /// True if the current flow has more packets than such flows.
