@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use thinair_coap::uri::Scheme;
 use thinair_coap::{Code, Endpoint};
+use thinair_os::clock::now;
 use thinair_os::udp::options::disconnect;
-use thinair_wire::time::Instant;
 
 use super::TaskReport;
 use super::error::{AddressError, ClientError};
@@ -149,7 +149,6 @@ impl ClientSocket<'_> {
     /// attempt are stored in `icmp`.
     pub(super) fn send(
         &mut self,
-        now: Instant,
         peer: CoapPeer,
         endpoint: &mut Endpoint<CoapPeer>,
         buffer: &mut [u8],
@@ -159,7 +158,7 @@ impl ClientSocket<'_> {
     ) -> Result<(), Stop> {
         match self {
             Self::Udp(socket) => {
-                while let Some(transmit) = endpoint.poll_transmit(now, buffer) {
+                while let Some(transmit) = endpoint.poll_transmit(now(), buffer) {
                     let datagram = buffer.get(..transmit.len).unwrap_or_default();
                     if transmit.peer != peer {
                         // The reply to a late message of an earlier server.
@@ -196,7 +195,7 @@ impl ClientSocket<'_> {
             Self::Tcp { stream, output, is_full } => {
                 loop {
                     if output.is_empty() {
-                        let Some(transmit) = endpoint.poll_transmit(now, buffer) else { break };
+                        let Some(transmit) = endpoint.poll_transmit(now(), buffer) else { break };
                         if transmit.peer != peer {
                             continue;
                         }

@@ -210,7 +210,7 @@ impl ClientExchange<'_> {
         buffer: &mut [u8],
         waiting: &Wait<'_>,
     ) -> Result<(), Stop> {
-        carrier.send(now(), self.peer, self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
+        carrier.send(self.peer, self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
         self.measure();
         Ok(())
     }
