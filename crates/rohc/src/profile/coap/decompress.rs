@@ -179,13 +179,9 @@ impl CoapReceiverContext {
         }
         // A CRC of 8 bits does not prove the port: a late packet may be one of the flow before, and the packets that carry another
         // port may be lost.
-        let path = &self.shared.path;
-        let is_in_each = path.port_mode == PortMode::SourceInEach;
-        let is_proved = path.checksum == ChecksumMode::Carried;
-        let knows_port = x.carries.port || is_in_each || x.names_request || is_proved;
         let is_late = ahead < 0 && self.since_port < SHORT;
         let has_missed = ahead > MOST_LOST && self.since_port < RECENT;
-        if (is_late || has_missed) && !knows_port {
+        if (is_late || has_missed) && !self.knows_port(&x) {
             return Err(Failure::Ambiguous(format));
         }
         if self.health.state == DecompressorState::Sc && !has_check(format) && !self.trial {
@@ -195,13 +191,31 @@ impl CoapReceiverContext {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(ahead));
-        // The answer to a request of a short flow acknowledges it.
-        let is_request = template.code.class() == 0 && template.code != Code::EMPTY;
-        let is_new = x.port != self.shared.path.port() || self.since_port < SHORT;
-        let is_answered = is_new && memory.received.is_some() && is_request;
-        self.ack_due = !(x.carries.is_nothing() || is_answered) || self.health.state == DecompressorState::Sc;
+        let is_due = !x.carries.is_nothing() && !self.is_answered(&x, template, memory);
+        self.ack_due = is_due || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// True if a packet names its port, or a checksum proves it.
+    #[cold]
+    fn knows_port(&self, x: &HeaderFields<'_>) -> bool {
+        let path = &self.shared.path;
+        let is_proved = path.checksum == ChecksumMode::Carried;
+        x.carries.port || x.names_request || is_proved || path.port_mode == PortMode::SourceInEach
+    }
+
+    /// True if the answer to a packet acknowledges it: a request of a new flow.
+    #[cold]
+    fn is_answered(
+        &self,
+        x: &HeaderFields<'_>,
+        template: &Template,
+        memory: &CoapReceiverMemory<'_, '_>,
+    ) -> bool {
+        let is_request = template.code.class() == 0 && template.code != Code::EMPTY;
+        let is_new = x.port != self.shared.path.port() || self.since_port < SHORT;
+        is_new && memory.received.is_some() && is_request
     }
 
     /// Finds the MSN with which the packet passes its check.

@@ -50,13 +50,19 @@ impl Sender for CoapSenderContext {
     #[inline]
     fn find(message: &mut CoapMessage<'_>, flows: &mut Flows<'_, '_, Self>) -> Result<Cid, u32> {
         let path = &message.path;
-        let is_it = |_, context: &Self| context.is_flow_of(path) || context.is_shared_by(path);
-        let shared = flows.table.find_flow(path, is_it);
         if path.port_mode == PortMode::Fixed {
-            return shared;
+            return flows.find(message);
         }
-        let is_its = |cid| flows.table.context(cid).is_some_and(|context: &Self| context.is_flow_of(path));
-        if shared.is_ok_and(is_its) {
+        if let Some(newest) = flows.table.latest().next()
+            && flows.table.context(newest).is_some_and(|context: &Self| context.is_flow_of(path))
+        {
+            return Ok(newest);
+        }
+        let hash = flows.table.hash(path);
+        let shared = flows.table.find(hash, |_, context: &Self| context.is_shared_by(path)).ok_or(hash);
+        if shared
+            .is_ok_and(|cid| flows.table.context(cid).is_some_and(|context: &Self| context.is_flow_of(path)))
+        {
             return shared;
         }
         let own = flows.table.hash(&OwnContext(path));

@@ -279,7 +279,9 @@ impl CoapState {
         let carries = x.carries;
         self.msn = x.msn;
         self.current = x.template;
-        [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
+        if x.port != self.path.port() {
+            [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
+        }
         self.ip_id = match self.path.ip_id_mode {
             IpIdMode::Counted => x.ip_id.wrapping_sub(low),
             IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
