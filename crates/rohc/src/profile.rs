@@ -118,7 +118,7 @@ macro_rules! registry {
                 $($(#[$attribute])* if let Some(done) = compressor.compress_by::<$sender>(packet, out) {
                     return done;
                 })+
-                compressor.uncompressed(packet.now, packet.chain.packet(), out)
+                compressor.compress_by_none(packet, out)
             }
 
             /// True if a profile of the channel predicts packets.

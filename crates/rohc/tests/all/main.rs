@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod brief;
 mod churn;
 mod clock_ignored;
 mod coap;
