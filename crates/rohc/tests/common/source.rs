@@ -34,7 +34,7 @@ pub enum SourceKind {
     CoapExchange,
     /// Two endpoints that use all features of CoAP, and some invalid packets.
     CoapMix,
-    /// The same, by clients that take new ports.
+    /// A mix by clients that take new ports.
     CoapClients,
 }
 
