@@ -52,8 +52,10 @@ local ZERO, CARRIED, ELIDED, RAW = 0, 1, 2, 3
 local CHECKSUMS = { [ZERO] = "zero", [CARRIED] = "carried", [ELIDED] = "elided", [RAW] = "raw" }
 local ID_COUNTED, ID_LSB, ID_IRREGULAR = 1, 2, 3
 local IP_IDS = { [0] = "constant", [ID_COUNTED] = "counted", [ID_LSB] = "LSB", [ID_IRREGULAR] = "irregular" }
-local PORT_DESTINATION = 2
-local PORTS = { [0] = "fixed", [1] = "source", [PORT_DESTINATION] = "destination" }
+local PORT_SOURCE, PORT_DESTINATION, PORT_IN_EACH = 1, 2, 3
+local PORTS = {
+    [0] = "fixed", [PORT_SOURCE] = "source", [PORT_DESTINATION] = "destination", [PORT_IN_EACH] = "source, in each packet",
+}
 local MID_COUNTED, MID_OF_REQUEST, MID_IRREGULAR = 0, 1, 2
 local MESSAGE_IDS = { [MID_COUNTED] = "counted", [MID_OF_REQUEST] = "of the request", [MID_IRREGULAR] = "irregular" }
 local TOKEN_STATIC, TOKEN_COUNTED_UINT, TOKEN_COUNTED, TOKEN_OF_REQUEST, TOKEN_IRREGULAR = 0, 1, 2, 3, 4
@@ -484,9 +486,6 @@ local function read_control(c, path)
     path.switching = c:flag("switching")
     path.pt_0 = c:flag("pt_0")
     path.port_mode = c:num("port_mode", 2)
-    if path.port_mode > PORT_DESTINATION then
-        stop("malformed", "a reserved value of the control field port")
-    end
 end
 
 local function read_definition(c)
@@ -651,7 +650,7 @@ local function read_chain(c, x, context, t, has_check)
         generated(c.tree, "type", x.type)
     end
     generated(c.tree, "code", t.code)
-    if carries.port then
+    if carries.port or path.port_mode == PORT_IN_EACH and not carries.checksum then
         x.port = c:num("port", 16)
     end
     if not path.v6 then
@@ -801,7 +800,8 @@ local function read_ir(c, context, out, start)
     read_body(c, x, path)
     local known = context.path or {}
     local keeps = x.keep and known.source == path.source and known.destination == path.destination
-        and known.source_port == path.source_port and known.destination_port == path.destination_port
+        and (path.port_mode == PORT_SOURCE or path.port_mode == PORT_IN_EACH or known.source_port == path.source_port)
+        and (path.port_mode == PORT_DESTINATION or known.destination_port == path.destination_port)
     local fresh = { profile = COAP, templates = {}, own = 0, echoed = 0, request = 0, named = 0, last = 0 }
     local next_context = keeps and copy(context) or fresh
     next_context.path = path

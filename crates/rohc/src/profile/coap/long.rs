@@ -16,6 +16,9 @@ use crate::id::Format;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
 
+/// Largest distance of MSNs by which packets are late.
+const MOST_LATE: u32 = 8;
+
 impl CoapReceiverContext {
     /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
     #[inline(never)]
@@ -65,9 +68,11 @@ impl CoapReceiverContext {
         verify_crc8(packet, &reader, format)?;
 
         let (bits, _) = reader.collected(MSN);
+        // A late packet or a duplicate begins no context: templates that were defined behind it are in use.
+        let behind = self.shared.msn.wrapping_sub(nearest(bits, self.shared.msn));
         let keeps = !replicates
-            && x.keep
-            && self.shared.path.is_flow_of(&next.path)
+            && (x.keep || behind <= MOST_LATE)
+            && self.shared.path.keeps(&next.path)
             && self.health.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let name = next.path.name();

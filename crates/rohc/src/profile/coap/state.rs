@@ -135,6 +135,11 @@ impl CoapPath {
         }
     }
 
+    /// True if a context of a flow goes on with another path.
+    pub(super) fn keeps(&self, next: &Self) -> bool {
+        self.is_flow_of(next) || next.port_mode != PortMode::Fixed && self.is_alike(next)
+    }
+
     /// True if two flows differ in the port of the client at most.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let is_destination = |path: &Self| path.port_mode == PortMode::Destination;
@@ -277,11 +282,12 @@ impl CoapState {
     pub(super) fn accept(&mut self, x: &HeaderFields<'_>, template: &mut Template) {
         let low = x.msn as u16;
         let carries = x.carries;
-        self.msn = x.msn;
-        self.current = x.template;
-        if x.port != self.path.port() {
+        // A late packet, or a duplicate, may be one of the flow before.
+        if x.port != self.path.port() && x.msn.wrapping_sub(self.msn).cast_signed() >= 0 {
             [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
         }
+        self.msn = x.msn;
+        self.current = x.template;
         self.ip_id = match self.path.ip_id_mode {
             IpIdMode::Counted => x.ip_id.wrapping_sub(low),
             IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
