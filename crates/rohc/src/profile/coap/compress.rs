@@ -417,7 +417,9 @@ impl CoapSenderContext {
         };
         // A Message ID of another flow is near by chance.
         let ahead = ahead.filter(|_| request.is_some() || path.port() == message.path.port());
-        match ahead.filter(|ahead| (LATE..=reach).contains(ahead)) {
+        // A change that goes back would be taken for a late one.
+        let late = if self.is_settled(template) { LATE } else { 0 };
+        match ahead.filter(|ahead| (late..=reach).contains(ahead)) {
             Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
             None => last.wrapping_add(1),
         }
