@@ -214,9 +214,13 @@ impl CoapSenderContext {
         self.note_path(message, config);
         let mut trial = Trial::new(self.shared.current);
         self.choose(message, &mut trial, config, memory)?;
+        trial.x.checksum = message.checksum;
+        self.note_controls(message, &mut trial.x, config);
+        if self.would_be_late(&trial.x, memory.templates) {
+            trial = self.trial(trial.x.template, message, memory).ok_or(Refused::ByThisPacket)?;
+            trial.x.checksum = message.checksum;
+        }
         let Trial { x, payload, .. } = &mut trial;
-        x.checksum = message.checksum;
-        self.note_controls(message, x, config);
         let headers = &message.packet[..message.packet.len() - payload.len()];
         let known = self.shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let is_quiet = self.is_quiet(x, known);
@@ -351,6 +355,13 @@ impl CoapSenderContext {
             x.numbers = numbers;
         }
         true
+    }
+
+    /// True if a change is to be sent with an MSN that goes back: it would be taken for a late one.
+    #[inline]
+    fn would_be_late(&self, x: &HeaderFields<'_>, templates: &Templates<'_>) -> bool {
+        let goes_back = !self.is_first() && x.msn.wrapping_sub(self.shared.msn).cast_signed() < 0;
+        goes_back && !self.shared.template(x.template, templates).is_some_and(|known| self.is_settled(known))
     }
 
     /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.
