@@ -17,7 +17,7 @@ use thinair_tests::{command, root, text};
 use thinair_wire::header::coap::Coap;
 
 /// Profile of the dissector.
-const COAP: u64 = 0x81;
+const COAP: u64 = 0x181;
 
 const PROFILES: &str = "--profiles=udp,ip,coap";
 

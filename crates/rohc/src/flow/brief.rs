@@ -114,15 +114,17 @@ impl Births {
 #[derive(Debug)]
 pub(crate) struct BriefFlows {
     shapes: [Births; SHAPES],
-    /// Number of packets of the flow with CID 0.
+    /// Number of packets of the context with CID 0.
     zero: u8,
+    /// It is one that flows share.
+    is_zero_shared: bool,
 }
 
 impl BriefFlows {
     pub(crate) const fn new() -> Self {
         let none =
             Births { key: 0, hash: 0, cid: 0, at: 0, route: 0, packets: MANY, evidence: 0, is_even: false };
-        Self { shapes: [none; SHAPES], zero: MANY }
+        Self { shapes: [none; SHAPES], zero: MANY, is_zero_shared: false }
     }
 
     /// Returns the context for the first packet of a flow; `has_ip` if there is an IP profile.
@@ -157,6 +159,18 @@ impl BriefFlows {
         *births = Births { key, hash, cid, at, route, packets: 0, evidence, is_even: false };
     }
 
+    /// Records that flows share the context with CID 0 from now on.
+    pub(crate) const fn note_shared_zero(&mut self) {
+        (self.zero, self.is_zero_shared) = (0, true);
+    }
+
+    /// Records a packet of profile 0x0000 with that CID.
+    pub(crate) fn note_without_profile(&mut self, cid: Cid) {
+        if cid == Cid::ZERO {
+            self.zero = self.zero.saturating_add(1);
+        }
+    }
+
     /// Records a packet of a flow that had saved nothing before it, and how it ends if this is its last packet.
     pub(crate) fn note_packet(&mut self, hash: u32, cid: Cid, end: End) {
         let count = |packets: &mut u8| {
@@ -175,13 +189,14 @@ impl BriefFlows {
     /// Records that another flow takes the context of a CID.
     pub(crate) fn note_end(&mut self, cid: Cid) {
         if cid == Cid::ZERO {
-            self.zero = MANY;
+            (self.zero, self.is_zero_shared) = (MANY, false);
         }
     }
 
-    /// True if the flow with CID 0, which takes no octet, was brief so far.
-    pub(crate) const fn has_brief_zero(&self) -> bool {
-        self.zero <= FEW
+    /// True if CID 0, which takes no octet, had few packets so far: a context that flows share may take it, and one of its own may take it
+    /// from them.
+    pub(crate) const fn has_brief_zero(&self, for_shared: bool) -> bool {
+        self.zero <= FEW && (for_shared || self.is_zero_shared)
     }
 }
 

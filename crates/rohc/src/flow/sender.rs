@@ -450,7 +450,7 @@ impl<'m> Compressor<'m> {
         }
         let flows = self.flows_of::<S>();
         let mut placement = S::place(recognized, hash, now, &flows);
-        if is_shared && let (PlacementCid::Next, Some(zero)) = (placement.cid, flows.table.left_zero()) {
+        if let (PlacementCid::Next, Some(zero)) = (placement.cid, flows.table.left_zero(is_shared)) {
             placement.cid = PlacementCid::Over(zero);
         }
         let cid = match placement.cid {
@@ -469,6 +469,9 @@ impl<'m> Compressor<'m> {
         let start = Start { now, cid, before: flows.context::<S>(cid), base, is_pattern, random };
         let context = S::new(recognized, start, config, S::Room::of_mut(shared));
         self.flows.set(cid, context);
+        if is_shared {
+            self.flows.note_shared(cid);
+        }
         Some(cid)
     }
 
@@ -502,9 +505,10 @@ impl<'m> Compressor<'m> {
     ) -> Outcome {
         if packet.first != FirstContext::Own
             && self.flows.uncompressed().is_none()
-            && let Some(zero) = self.flows.left_zero()
+            && let Some(zero) = self.flows.left_zero(true)
             && let Some(cid) = self.flows.take(zero, 0, HostPairs::NONE)
         {
+            self.flows.note_shared(cid);
             return self.uncompressed_instead(packet.now, cid, packet.chain.packet(), out);
         }
         self.uncompressed(packet.now, packet.chain.packet(), out)
@@ -534,7 +538,7 @@ impl<'m> Compressor<'m> {
     }
 
     fn uncompressed_by(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
-        self.flows.touch(cid);
+        self.flows.note_without_profile(cid);
         let context = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let too_small = CompressError::OutputTooSmall { have: out.len() };
         context.compress(now, packet, cid, &self.config, out).map_err(|_| too_small)

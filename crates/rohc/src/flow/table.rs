@@ -347,9 +347,23 @@ impl<'m> FlowTable<'m> {
         self.brief.note_birth(now, shape, hash, cid);
     }
 
-    /// Returns CID 0, which takes no octet, if a brief flow has left it.
-    pub(crate) fn left_zero(&self) -> Option<Cid> {
-        (self.brief.has_brief_zero() && self.newest != Cid::ZERO.value()).then_some(Cid::ZERO)
+    /// Records that flows share the context of a CID from now on.
+    pub(crate) fn note_shared(&mut self, cid: Cid) {
+        if cid == Cid::ZERO {
+            self.brief.note_shared_zero();
+        }
+    }
+
+    /// Records a packet of profile 0x0000.
+    pub(crate) fn note_without_profile(&mut self, cid: Cid) {
+        self.touch(cid);
+        self.brief.note_without_profile(cid);
+    }
+
+    /// Returns CID 0, which takes no octet, if a brief flow has left it to a context that flows share, or these have left it to one of its
+    /// own.
+    pub(crate) fn left_zero(&self, for_shared: bool) -> Option<Cid> {
+        (self.brief.has_brief_zero(for_shared) && self.newest != Cid::ZERO.value()).then_some(Cid::ZERO)
     }
 
     /// Records the octets of feedback.

@@ -266,3 +266,33 @@ fn losses_leave_no_wrong_packet_and_no_dead_flow() {
         assert!(delivered[0] >= 440 && delivered[1] >= 480, "{name}: {delivered:?}");
     }
 }
+
+/// A host that gives no time, as some users of librohc: flows that follow seem to begin together.
+#[test]
+fn without_a_clock_long_flows_behind_brief_ones_stay_small() {
+    let profiles = ProfileSet::v1();
+    let mut asker = Asker::new(CidSpace::Small, 15, profiles, Mode::Unidirectional, false, false);
+    let start = asker.link.now;
+    for host in 1..=16 {
+        let mut flow = asker.flow(5_000);
+        flow.layers[0].id_kind = IdKind::Counts;
+        flow.layers[0].id = 0;
+        flow.payload = 20;
+        flow.layers[0].address = host;
+        asker.send_at(start, &mut flow);
+    }
+    let mut flows = [20, 21].map(|host| {
+        let mut flow = asker.flow(5_000);
+        flow.layers[0].id_kind = IdKind::Counts;
+        flow.layers[0].id = 0;
+        flow.payload = 20;
+        flow.layers[0].address = host;
+        flow
+    });
+    (asker.sent, asker.packets) = (0, 0);
+    for i in 0..1_000 {
+        asker.send_at(start, &mut flows[i % 2]);
+    }
+    let mean = asker.sent as f64 / asker.packets as f64;
+    assert!(mean <= 4.0, "{mean:.2} octets a packet");
+}

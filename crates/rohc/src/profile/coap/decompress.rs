@@ -300,6 +300,34 @@ impl CoapReceiverContext {
         Ok(Some(len))
     }
 
+    /// [`build`](Self::build) if the packet refers to a message whose MSN a newer one has, which the other end had not received yet.
+    /// `older` counts those that were tried.
+    #[cold]
+    pub(super) fn build_with_older(
+        &self,
+        state: &CoapState,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        sent: Option<&Exchanges<'_>>,
+        older: &mut u32,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let Some(sent) = sent else { return Ok(None) };
+        let port = x.port_of_request(state);
+        for request in sent.all_by_msn(state.path.name().answers(), port, x.request_msn).skip(1) {
+            if *older == OLDER {
+                return Err(Failure::Ambiguous(packet.format));
+            }
+            *older += 1;
+            if header::infer(state, packet.template, Some(request), x)
+                && let Some(len) = self.build(state, packet, x, out)?
+            {
+                return Ok(Some(len));
+            }
+        }
+        Ok(None)
+    }
+
     #[inline]
     pub(super) fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
@@ -444,30 +472,11 @@ impl MsnSearch<'_, '_> {
             return Ok(None);
         }
         match context.build(&context.shared, packet, self.x, self.out)? {
-            None if request.is_some() => self.with_older(sent),
+            None if request.is_some() => {
+                context.build_with_older(&context.shared, packet, self.x, sent, &mut self.older, self.out)
+            }
             found => Ok(found),
         }
-    }
-
-    /// [`with`](Self::with) if the packet refers to a message whose MSN a newer one has, which the other end had not received
-    /// yet.
-    #[cold]
-    fn with_older(&mut self, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
-        let Self { context, packet, .. } = *self;
-        let Some(sent) = sent else { return Ok(None) };
-        let port = self.x.port_of_request(&context.shared);
-        for request in sent.all_by_msn(context.name.answers(), port, self.x.request_msn).skip(1) {
-            if self.older == OLDER {
-                return Err(Failure::Ambiguous(packet.format));
-            }
-            self.older += 1;
-            if header::infer(&context.shared, packet.template, Some(request), self.x)
-                && let Some(len) = context.build(&context.shared, packet, self.x, self.out)?
-            {
-                return Ok(Some(len));
-            }
-        }
-        Ok(None)
     }
 }
 

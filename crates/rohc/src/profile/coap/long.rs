@@ -82,7 +82,13 @@ impl CoapReceiverContext {
         }
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
+        let len = match self.build(&next, &found, &mut x, out)? {
+            None if request.is_some() => {
+                self.build_with_older(&next, &found, &mut x, memory.sent.as_deref(), &mut 0, out)?
+            }
+            len => len,
+        };
+        let len = len.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
         {
@@ -160,7 +166,13 @@ impl CoapReceiverContext {
         let payload = reader.remaining();
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader, template: &template, outline, payload, sum };
-        let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
+        let len = match self.build(&next, &found, x, out)? {
+            None if request.is_some() => {
+                self.build_with_older(&next, &found, x, memory.sent.as_deref(), &mut 0, out)?
+            }
+            len => len,
+        };
+        let len = len.ok_or(Failure::Crc(format))?;
         let behind = self.shared.msn.wrapping_sub(x.msn);
         if (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc {
             return Verified::deliver(packet, format, len, payload, out);
