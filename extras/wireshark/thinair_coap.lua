@@ -17,7 +17,9 @@ proto.prefs.others = Pref.bool(
     "Hand over other profiles", true, "Wireshark's own ROHC dissector shows packets of other profiles"
 )
 
-local COAP = 0x81
+local COAP = 0x181
+-- IR packets have its low octet.
+local COAP_OCTET = COAP % 256
 
 -- What the numbers mean.
 
@@ -46,6 +48,9 @@ local TEXT = { [3] = true, [8] = true, [11] = true, [15] = true, [20] = true, [3
 local UINT = { [6] = true, [7] = true, [12] = true, [14] = true, [16] = true, [17] = true, [28] = true, [60] = true, [258] = true }
 local BLOCK = { [19] = true, [23] = true, [27] = true, [31] = true }
 local OBSERVE = 6
+
+-- Largest distance of MSNs by which packets are late: section 9.5.
+local MOST_LATE = 8
 
 -- Control fields of profile 0x0181, and the classes of its dynamic options.
 local ZERO, CARRIED, ELIDED, RAW = 0, 1, 2, 3
@@ -760,6 +765,12 @@ local function msn_below(width)
     return width < 4 and 0 or width == 4 and 2 or width < 16 and 8 or 32768
 end
 
+-- Whether a long format comes behind others: then it changes nothing.
+local function is_late(x, context)
+    local behind = context.msn and x.msn and (context.msn - x.msn) % 2 ^ 32 or 0
+    return behind >= 1 and behind <= MOST_LATE
+end
+
 local function resolve_msn(c, x, context)
     c.tree:add(F.msn_bits, x.msn_width):set_generated()
     if x.msn_is_whole then
@@ -782,9 +793,14 @@ local function verify_crc8(c, start, crc_at, read)
     end
 end
 
+local function read_profile(c)
+    local _, range = c:take(8)
+    c.tree:add(F.profile, range, COAP)
+end
+
 local function read_ir(c, context, out, start)
     c:take(8)
-    c:num("profile", 8)
+    read_profile(c)
     local crc_at = c:position()
     local crc = c:num("crc", 8)
     local x = { carries = { checksum = true }, has_ip = true, has_control = true, has_definition = true }
@@ -799,7 +815,8 @@ local function read_ir(c, context, out, start)
     end)
     read_body(c, x, path)
     local known = context.path or {}
-    local keeps = x.keep and known.source == path.source and known.destination == path.destination
+    local behind = context.msn and (context.msn - x.msn_bits) % 2 ^ 16
+    local keeps = (x.keep or behind and behind <= MOST_LATE) and known.source == path.source and known.destination == path.destination
         and (path.port_mode == PORT_SOURCE or path.port_mode == PORT_IN_EACH or known.source_port == path.source_port)
         and (path.port_mode == PORT_DESTINATION or known.destination_port == path.destination_port)
     local fresh = { profile = COAP, templates = {}, own = 0, echoed = 0, request = 0, named = 0, last = 0 }
@@ -809,7 +826,8 @@ local function read_ir(c, context, out, start)
     resolve_msn(c, x, next_context)
     read_chain(c, x, next_context, x.definition, false)
     verify_crc8(c, start, crc_at, crc)
-    out.after, out.x, out.t = accepted(next_context, x, x.definition), x, x.definition
+    out.x, out.t = x, x.definition
+    out.after = keeps and is_late(x, context) and context or accepted(next_context, x, x.definition)
 end
 
 -- Without its base an IR-CR packet tells only how it differs, and its CRC cannot be checked. The flow it begins has no
@@ -817,7 +835,7 @@ end
 local function read_ir_cr(c, out)
     out.after = { profile = COAP, templates = {} }
     c:take(8)
-    c:num("profile", 8)
+    read_profile(c)
     c:num("crc", 8)
     local number = c:num("base", 8)
     local differs = c:flag("differs")
@@ -961,7 +979,7 @@ local function read_compressed(c, context, out)
             stop("crc", "CRC-3 over the control fields is wrong")
         end
     end
-    out.after, out.t = accepted(next_context, x, t), t
+    out.after, out.t = x.control_crc and is_late(x, context) and context or accepted(next_context, x, t), t
 end
 
 -- Contexts: what each packet changes is kept by the number of its frame, so that frames can be shown in any order.
@@ -1211,6 +1229,7 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
             tree:add_proto_expert_info(E.malformed, "the packet ends within its header")
             return
         end
+        profile = profile == COAP_OCTET and COAP or profile
     end
     local c = Cursor.new(tvb, first_at, rest, tree)
     c.root = tree

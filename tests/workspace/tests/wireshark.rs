@@ -232,7 +232,9 @@ fn feedback_is_read_in_the_form_of_its_profile() {
         ok(compress.arg("--feedback-out").args([&feedback, &capture, &rohc]).output().unwrap());
         let fields =
             ["rohc_coap.feedback_form", "rohc_coap.crc_status", "rohc_coap.acktype", "_ws.expert.message"];
-        let shown = fields_of(&feedback, &[], &fields);
+        let mut shown = fields_of(&feedback, &[], &fields);
+        // That has one octet, the same in all profiles.
+        shown.retain(|element| element[0] != "FEEDBACK-1");
         assert!(!shown.is_empty());
         for element in shown {
             assert_eq!(element, [form, "right", "0", ""]);
