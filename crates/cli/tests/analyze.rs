@@ -72,7 +72,10 @@ fn assert_sound(paths: &[PathBuf]) -> Value {
             first_headers += of_flow["first_header_bytes_out"].as_u64().unwrap();
             assert!(of_flow["first_packet_bytes"].as_u64() <= of_flow["bytes_out"].as_u64());
         }
-        assert_eq!((&scheme["first_packet_bytes"], &scheme["first_header_bytes_out"]), (&firsts.into(), &first_headers.into()));
+        assert_eq!(
+            (&scheme["first_packet_bytes"], &scheme["first_header_bytes_out"]),
+            (&firsts.into(), &first_headers.into())
+        );
         assert!(first_headers <= firsts);
         assert_rest_is_untouched(&found, scheme);
     }
