@@ -36,7 +36,7 @@ pub(crate) fn schemes(
     });
     if all {
         let header = |octets| Cell::number(words::per_packet(octets, outcome.totals.flows), 1);
-        rows.column("new flow (B)", header(traffic.first_header_bytes_in), |scheme| {
+        rows.column("new flow", header(traffic.first_header_bytes_in), |scheme| {
             header(scheme.first_header_bytes_out)
         });
     }
