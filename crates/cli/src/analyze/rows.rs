@@ -41,7 +41,7 @@ pub(crate) fn schemes(
         });
     }
     if all || outcome.mismatches() > 0 {
-        rows.column("wrong packets", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
+        rows.column("wrong", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
     }
     if all {
         rows.some("feedback", 0, |scheme| scheme.feedback_bytes);
