@@ -515,7 +515,9 @@ local function read_definition(c)
         end
         t.len = c:num("outline_length", 8)
         local at = c:position()
-        t.entries = entries_of((c:octets(t.len)))
+        local outline = c:octets(t.len)
+        t.entries = entries_of(outline)
+        t.key = table.concat({ t.type, t.message_id_mode, t.code, t.token_mode, t.names and 1 or 0, t.token or "", outline }, ",")
         if not t.entries or t.len > MAX_OUTLINE then
             stop("malformed", "octets that are no outline")
         end
@@ -765,10 +767,19 @@ local function msn_below(width)
     return width < 4 and 0 or width == 4 and 2 or width < 16 and 8 or 32768
 end
 
--- Whether a long format comes behind others: then it changes nothing.
-local function is_late(x, context)
+-- Whether a long format comes behind others with what a context no longer has: section 9.4. Then it changes nothing.
+local function is_late(x, path, context)
     local behind = context.msn and x.msn and (context.msn - x.msn) % 2 ^ 32 or 0
-    return behind >= 1 and behind <= MOST_LATE
+    if behind < 1 or behind > MOST_LATE then
+        return false
+    end
+    for key, value in pairs(path) do
+        if context.path[key] ~= value then
+            return true
+        end
+    end
+    local known = context.templates[x.template]
+    return known and x.definition and known.key ~= x.definition.key
 end
 
 local function resolve_msn(c, x, context)
@@ -827,7 +838,8 @@ local function read_ir(c, context, out, start)
     read_chain(c, x, next_context, x.definition, false)
     verify_crc8(c, start, crc_at, crc)
     out.x, out.t = x, x.definition
-    out.after = keeps and is_late(x, context) and context or accepted(next_context, x, x.definition)
+    local is_old = keeps and (not x.keep and behind > 0 or is_late(x, path, context))
+    out.after = is_old and context or accepted(next_context, x, x.definition)
 end
 
 -- Without its base an IR-CR packet tells only how it differs, and its CRC cannot be checked. The flow it begins has no
@@ -979,7 +991,8 @@ local function read_compressed(c, context, out)
             stop("crc", "CRC-3 over the control fields is wrong")
         end
     end
-    out.after, out.t = x.control_crc and is_late(x, context) and context or accepted(next_context, x, t), t
+    local is_old = x.control_crc and is_late(x, next_context.path, context)
+    out.after, out.t = is_old and context or accepted(next_context, x, t), t
 end
 
 -- Contexts: what each packet changes is kept by the number of its frame, so that frames can be shown in any order.

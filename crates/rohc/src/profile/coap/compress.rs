@@ -313,7 +313,7 @@ impl CoapSenderContext {
         let numbers = x.numbers;
         let names_request = template.refers;
         let request = if names_request { self.request(message, memory) } else { None };
-        x.msn = self.msn(template, message, request);
+        x.msn = self.msn(x.template, template, message, request);
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
         x.token = message.token;
@@ -357,11 +357,24 @@ impl CoapSenderContext {
         true
     }
 
-    /// True if a change is to be sent with an MSN that goes back: it would be taken for a late one.
+    /// True if the next packet of a template makes a change that would not be taken over from a late one: its MSN must not go back.
+    fn is_changing(&self, number: u8, template: &Template) -> bool {
+        let has = |field: usize| self.pending.has(field);
+        let is_again = self.again >> (number & 0xF) & 1 != 0;
+        let is_new = template.left > 0 && !is_again;
+        is_new || has(changes::CONTROL) || has(changes::IP) || has(changes::PORT)
+    }
+
+    /// True if the MSN of a packet goes back.
+    fn goes_back(&self, x: &HeaderFields<'_>) -> bool {
+        !self.is_first() && x.msn.wrapping_sub(self.shared.msn).cast_signed() < 0
+    }
+
+    /// True if a packet whose MSN goes back makes a change after all.
     #[inline]
     fn would_be_late(&self, x: &HeaderFields<'_>, templates: &Templates<'_>) -> bool {
-        let goes_back = !self.is_first() && x.msn.wrapping_sub(self.shared.msn).cast_signed() < 0;
-        goes_back && !self.shared.template(x.template, templates).is_some_and(|known| self.is_settled(known))
+        let known = self.shared.template(x.template, templates);
+        self.goes_back(x) && known.is_none_or(|known| self.is_changing(x.template, known))
     }
 
     /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.
@@ -394,6 +407,7 @@ impl CoapSenderContext {
     #[inline]
     pub(super) fn msn(
         &self,
+        number: u8,
         template: &Template,
         message: &CoapMessage<'_>,
         request: Option<&CoapExchange>,
@@ -428,8 +442,7 @@ impl CoapSenderContext {
         };
         // A Message ID of another flow is near by chance.
         let ahead = ahead.filter(|_| request.is_some() || path.port() == message.path.port());
-        // A change that goes back would be taken for a late one.
-        let late = if self.is_settled(template) { LATE } else { 0 };
+        let late = if self.is_changing(number, template) { 0 } else { LATE };
         match ahead.filter(|ahead| (late..=reach).contains(ahead)) {
             Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
             None => last.wrapping_add(1),

@@ -216,8 +216,7 @@ impl CoapSenderContext {
         }
         let free = self.shared.free_number()?;
         let template = Template { left: config.repetitions, uses: 0, misses: 0, ..template };
-        self.changed();
-        self.shared.define(free, &template, &room[..len], memory.templates).then_some(free)
+        self.define(free, &template, &room[..len], memory).then_some(free)
     }
 
     /// Records a wrong prediction. After several, the field gets another encoding; returns the number of the template
@@ -307,6 +306,19 @@ impl CoapSenderContext {
         Some(number)
     }
 
+    /// Sets the new definition of a number. False if there is no room for it.
+    fn define(
+        &mut self,
+        number: u8,
+        template: &Template,
+        outline: &[u8],
+        memory: &mut CoapSenderMemory<'_, '_>,
+    ) -> bool {
+        self.again &= !(1 << (number & 0xF));
+        self.changed();
+        self.shared.define(number, template, outline, memory.templates)
+    }
+
     /// Changes a template.
     fn redefine(
         &mut self,
@@ -323,8 +335,7 @@ impl CoapSenderContext {
         let outline = self.shared.outline(&template);
         let len = outline.len();
         room[..len].copy_from_slice(outline);
-        self.shared.define(number, &template, &room[..len], memory.templates);
-        self.changed();
+        self.define(number, &template, &room[..len], memory);
     }
 
     /// Changes classes of a template's options, and returns those. `change` gets the class and the last number of a
@@ -345,8 +356,7 @@ impl CoapSenderContext {
             append(&mut room, &mut len, entry.delta, &class.unwrap_or(entry.class));
         }
         let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
-        self.shared.define(number, &template, &room[..len], memory.templates);
-        self.changed();
+        self.define(number, &template, &room[..len], memory);
         Holes::of(&room[..len], MAX_DYNAMIC as u8)
     }
 
@@ -405,8 +415,7 @@ impl CoapSenderContext {
         let number = self.shared.free_number();
         let number = number.or_else(|| self.shared.oldest(memory.templates, [self.shared.current; 2]));
         let number = number.ok_or(Refused::ByThisPacket)?;
-        self.changed();
-        let defined = self.shared.define(number, &template, &room[..len], memory.templates);
+        let defined = self.define(number, &template, &room[..len], memory);
         if defined { Ok(number) } else { Err(Refused::ByThisPacket) }
     }
 
@@ -485,10 +494,9 @@ impl CoapSenderContext {
         let same_token = template.token_mode != TokenMode::Static || template.token == message.token;
         let same_length = template.has_token_of(message.token.len);
         let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
-        if !same_length || !self.shared.define(number, &template, &room[..len], memory.templates) {
+        if !same_length || !self.define(number, &template, &room[..len], memory) {
             return None;
         }
-        self.changed();
         if !same_token {
             let request = self.request(message, memory).copied();
             self.other_token(number, message, request, config, memory);

@@ -7,7 +7,7 @@ use super::decompress::{CoapReceiverContext, CoapReceiverMemory, PacketTail, nea
 use super::formats::{self, MSN, chain, control_crc, long};
 use super::header;
 use super::outline::Holes;
-use super::state::{ChecksumMode, CoapPath, CoapState};
+use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
 use super::{HeaderFields, Whole};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::flow::arrival::{Arrivals, Moment};
@@ -94,7 +94,10 @@ impl CoapReceiverContext {
         {
             return Err(Failure::Crc(format));
         }
-        if keeps && (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc {
+        let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
+        let is_old =
+            is_late && !(x.keep && self.has(&next.path, x.template, &template, outline, memory.templates));
+        if keeps && is_old {
             return Verified::deliver(packet, format, len, payload, out);
         }
         // Verified: the context is created, or continues.
@@ -120,6 +123,21 @@ impl CoapReceiverContext {
         (self.seen, self.lost, self.since_port) = (0, 0, u8::MAX);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// True if a long format with that path and template undoes nothing. Then it may have been sent with an MSN that goes back; otherwise it
+    /// is late.
+    fn has(
+        &self,
+        path: &CoapPath,
+        number: u8,
+        template: &Template,
+        outline: &[u8],
+        templates: &Templates<'_>,
+    ) -> bool {
+        let known = self.shared.template(number, templates);
+        let is_known = |known: &Template| known.is_alike(template) && self.shared.outline(known) == outline;
+        self.shared.path == *path && known.is_none_or(is_known)
     }
 
     /// Decompresses `co_common` or `co_repair`.
@@ -174,7 +192,8 @@ impl CoapReceiverContext {
         };
         let len = len.ok_or(Failure::Crc(format))?;
         let behind = self.shared.msn.wrapping_sub(x.msn);
-        if (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc {
+        let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
+        if is_late && !self.has(&next.path, x.template, &template, outline, memory.templates) {
             return Verified::deliver(packet, format, len, payload, out);
         }
         // The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.

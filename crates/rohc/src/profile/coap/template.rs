@@ -190,6 +190,12 @@ impl Template {
             || self.token_mode == TokenMode::Irregular
     }
 
+    /// True if two definitions of it have the same fields; the outline stands beside them.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let fields = |of: &Self| (of.message_type, of.code, of.message_id, of.token_mode, of.names);
+        fields(self) == fields(other) && (self.token_mode != TokenMode::Static || self.token == other.token)
+    }
+
     /// Sets the fields that follow from the other fields and the outline.
     pub(super) fn settle(&mut self, outline: &[u8]) {
         self.len = outline.len() as u8;
