@@ -691,15 +691,14 @@ local function read_chain(c, x, context, t, has_check)
     end
     if t.token_mode == TOKEN_STATIC then
         x.token = t.token
+    elseif t.token_mode == TOKEN_IRREGULAR then
+        x.token, x.token_sent = read_token(c, t.tkl), true
     elseif carries.token then
         local len = c:num("tkl", 8)
-        local is_fixed = t.token_mode == TOKEN_COUNTED or t.token_mode == TOKEN_IRREGULAR
-        if len > 8 or is_fixed and len ~= t.tkl then
+        if len > 8 or t.token_mode == TOKEN_COUNTED and len ~= t.tkl then
             stop("malformed", "a token of another length than its template allows")
         end
         x.token, x.token_sent = read_token(c, len), true
-    elseif t.token_mode == TOKEN_IRREGULAR then
-        x.token, x.token_sent = read_token(c, t.tkl), true
     elseif t.token_anchor and x.msn then
         local len = t.token_mode == TOKEN_COUNTED and t.token_len or nil
         x.token = counted_token(t.token_anchor, x.msn, len)
@@ -773,8 +772,9 @@ local function is_late(x, path, context)
     if behind < 1 or behind > MOST_LATE then
         return false
     end
+    local port = path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
     for key, value in pairs(path) do
-        if context.path[key] ~= value then
+        if key ~= port and context.path[key] ~= value then
             return true
         end
     end
@@ -838,6 +838,12 @@ local function read_ir(c, context, out, start)
     read_chain(c, x, next_context, x.definition, false)
     verify_crc8(c, start, crc_at, crc)
     out.x, out.t = x, x.definition
+    if keeps and (x.msn - context.msn) % 2 ^ 32 >= 2 ^ 31 then
+        -- The port of a packet that goes back changes nothing.
+        local port = path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
+        next_context.path = copy(path)
+        next_context.path[port] = known[port]
+    end
     local is_old = keeps and (not x.keep and behind > 0 or is_late(x, path, context))
     out.after = is_old and context or accepted(next_context, x, x.definition)
 end

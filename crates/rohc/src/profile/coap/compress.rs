@@ -522,8 +522,7 @@ impl CoapSenderContext {
     /// Returns the fields of long formats.
     fn whole(&self, template: &Template, x: &HeaderFields<'_>) -> Whole<'_> {
         let outline = self.shared.outline(template);
-        let [source_port, destination_port] = self.shared.path.ports(x.port);
-        let next = CoapPath { source_port, destination_port, ..self.shared.path };
+        let next = self.shared.path.with_port(x.port);
         Whole { definition: *template, outline, ..Whole::new(next) }
     }
 

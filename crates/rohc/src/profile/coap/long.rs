@@ -105,7 +105,9 @@ impl CoapReceiverContext {
         self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
         self.arrivals.note(at, steps(ahead));
         if keeps {
-            next = self.shared.on_path(next.path);
+            // The port of a packet that goes back changes nothing, as in short formats.
+            let port = if ahead < 0 { self.shared.path.port() } else { next.path.port() };
+            next = self.shared.on_path(next.path.with_port(port));
         } else {
             self.shared.forget_all(memory.templates);
             next = CoapState::new().on_path(next.path);
@@ -125,7 +127,7 @@ impl CoapReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// True if a long format with that path and template undoes nothing. Then it may have been sent with an MSN that goes back; otherwise it
+    /// True if a long format with that path, but for the port of the client, and that template undoes nothing. Then it may have been sent with an MSN that goes back; otherwise it
     /// is late.
     fn has(
         &self,
@@ -137,7 +139,7 @@ impl CoapReceiverContext {
     ) -> bool {
         let known = self.shared.template(number, templates);
         let is_known = |known: &Template| known.is_alike(template) && self.shared.outline(known) == outline;
-        self.shared.path == *path && known.is_none_or(is_known)
+        self.shared.path == path.with_port(self.shared.path.port()) && known.is_none_or(is_known)
     }
 
     /// Decompresses `co_common` or `co_repair`.

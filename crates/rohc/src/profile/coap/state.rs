@@ -135,6 +135,12 @@ impl CoapPath {
         }
     }
 
+    /// The path with another port of the client.
+    pub(super) fn with_port(self, port: u16) -> Self {
+        let [source_port, destination_port] = self.ports(port);
+        Self { source_port, destination_port, ..self }
+    }
+
     /// True if a context of a flow goes on with another path.
     pub(super) fn keeps(&self, next: &Self) -> bool {
         self.is_flow_of(next) || next.port_mode != PortMode::Fixed && self.is_alike(next)
@@ -143,10 +149,7 @@ impl CoapPath {
     /// True if two flows differ in the port of the client at most.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let is_destination = |path: &Self| path.port_mode == PortMode::Destination;
-        is_destination(self) == is_destination(other) && {
-            let [source_port, destination_port] = self.ports(other.port());
-            Self { source_port, destination_port, ..*self }.is_flow_of(other)
-        }
+        is_destination(self) == is_destination(other) && self.with_port(other.port()).is_flow_of(other)
     }
 
     /// Name of the flow, equal at both ends. Flows that differ in a port of the client that may change have one name.
@@ -284,7 +287,7 @@ impl CoapState {
         let carries = x.carries;
         // A late packet, or a duplicate, may be one of the flow before.
         if x.port != self.path.port() && x.msn.wrapping_sub(self.msn).cast_signed() >= 0 {
-            [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
+            self.path = self.path.with_port(x.port);
         }
         self.msn = x.msn;
         self.current = x.template;
