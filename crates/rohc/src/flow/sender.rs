@@ -538,6 +538,7 @@ impl<'m> Compressor<'m> {
     }
 
     fn uncompressed_by(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
+        self.flows.touch(cid);
         self.flows.note_without_profile(cid);
         let context = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let too_small = CompressError::OutputTooSmall { have: out.len() };

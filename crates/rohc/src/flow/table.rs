@@ -356,7 +356,6 @@ impl<'m> FlowTable<'m> {
 
     /// Records a packet of profile 0x0000.
     pub(crate) fn note_without_profile(&mut self, cid: Cid) {
-        self.touch(cid);
         self.brief.note_without_profile(cid);
     }
 
