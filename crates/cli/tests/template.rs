@@ -124,11 +124,12 @@ fn with_another_template_packets_are_lost_and_none_is_wrong() {
         let other = folder.edited(&template, from, to);
         let done = thinair(&["rohc", "decompress", &rohc, &back, "--coap-template", &other]);
         let delivered = packets(back.as_ref());
-        assert!(!delivered.contains(&sent[0]), "{to}: {}", stderr(&done));
+        let is_lost = |packet: &Vec<u8>| !delivered.contains(packet);
+        assert!(sent[..2].iter().any(is_lost), "{to}: {}", stderr(&done));
         assert!(delivered.iter().all(|packet| sent.contains(packet)), "{to}: a packet that was never sent");
     }
     let done = thinair(&["rohc", "decompress", &rohc, &back]);
-    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    assert!(stderr(&done).contains("not delivered  malformed 2 (first: record 1)"), "{}", stderr(&done));
     assert!(!packets(back.as_ref()).contains(&sent[0]));
 }
 

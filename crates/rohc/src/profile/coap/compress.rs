@@ -220,6 +220,8 @@ impl CoapSenderContext {
             trial = self.trial(trial.x.template, message, memory).ok_or(Refused::ByThisPacket)?;
             trial.x.checksum = message.checksum;
         }
+        // The checksum, which may have proved the port, may not be carried any more.
+        trial.x.carries.port |= self.pending.has(changes::CONTROL) && self.needs_port(&trial.x);
         let Trial { x, payload, .. } = &mut trial;
         let headers = &message.packet[..message.packet.len() - payload.len()];
         let known = self.shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;

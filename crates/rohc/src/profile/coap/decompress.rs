@@ -7,7 +7,8 @@ use thinair_wire::header::coap::Code;
 use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, short};
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
-use super::state::{ChecksumMode, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
+use super::ports::RECENT;
+use super::state::{ChecksumMode, CoapPath, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
 use super::{CoapMemory, FAR, HeaderFields, MOST_LOST, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
@@ -51,9 +52,8 @@ impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
     }
 }
 
-/// Packets of a flow that is likely to end soon, and packets behind a change of the port from which on another one is unlikely.
+/// Packets of a flow that is likely to end soon.
 const SHORT: u8 = 8;
-const RECENT: u8 = 64;
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
 const OLDER: u32 = 128;
@@ -73,7 +73,7 @@ pub(crate) struct CoapReceiverContext {
     /// Packets since the last report, and losses among them by the MSN.
     pub(super) seen: u16,
     pub(super) lost: u16,
-    /// Packets since the port of the client changed, at most 255.
+    /// Packets since the context began, or the port of the client changed, at most 255.
     pub(super) since_port: u8,
 }
 
@@ -177,11 +177,7 @@ impl CoapReceiverContext {
         {
             return Err(Failure::Ambiguous(format));
         }
-        // A CRC of 8 bits does not prove the port: a late packet may be one of the flow before, and the packets that carry another
-        // port may be lost.
-        let is_late = ahead < 0 && self.since_port < SHORT;
-        let has_missed = ahead > MOST_LOST && self.since_port < RECENT;
-        if (is_late || has_missed) && !self.knows_port(&x) {
+        if self.may_be_of_another_flow(&self.shared.path, &x) {
             return Err(Failure::Ambiguous(format));
         }
         if self.health.state == DecompressorState::Sc && !has_check(format) && !self.trial {
@@ -197,12 +193,14 @@ impl CoapReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// True if a packet names its port, or a checksum proves it.
-    #[cold]
-    fn knows_port(&self, x: &HeaderFields<'_>) -> bool {
-        let path = &self.shared.path;
-        let is_proved = path.checksum == ChecksumMode::Carried;
-        x.carries.port || x.names_request || is_proved || path.port_mode == PortMode::SourceInEach
+    /// True if a packet may have another port than the context. A CRC does not prove the port: a late packet may be one of the flow before,
+    /// and the packets that carry another port may be lost.
+    #[inline]
+    pub(super) fn may_be_of_another_flow(&self, path: &CoapPath, x: &HeaderFields<'_>) -> bool {
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        let is_late = ahead < 0 && self.since_port < SHORT;
+        let has_missed = ahead > MOST_LOST && self.since_port < RECENT;
+        (is_late || has_missed) && !knows_port(path, x)
     }
 
     /// True if the answer to a packet acknowledges it: a request of a new flow.
@@ -526,6 +524,13 @@ pub(super) fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
         ChecksumMode::Elided | ChecksumMode::Carried => header::payload_sum(payload),
         ChecksumMode::Zero | ChecksumMode::Raw => 0,
     }
+}
+
+/// True if a packet names its port, or a checksum proves it.
+#[cold]
+fn knows_port(path: &CoapPath, x: &HeaderFields<'_>) -> bool {
+    let is_proved = path.checksum == ChecksumMode::Carried;
+    x.carries.port || x.names_request || is_proved || path.port_mode == PortMode::SourceInEach
 }
 
 #[inline]

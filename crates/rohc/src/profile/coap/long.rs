@@ -104,6 +104,8 @@ impl CoapReceiverContext {
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
         self.arrivals.note(at, steps(ahead));
+        let is_same_port = keeps && x.port == self.shared.path.port();
+        let since_port = if is_same_port { self.since_port } else { 0 };
         if keeps {
             // The port of a packet that goes back changes nothing, as in short formats.
             let port = if ahead < 0 { self.shared.path.port() } else { next.path.port() };
@@ -122,7 +124,7 @@ impl CoapReceiverContext {
         }
         self.name = name;
         self.ack_due = true;
-        (self.seen, self.lost, self.since_port) = (0, 0, u8::MAX);
+        (self.seen, self.lost, self.since_port) = (0, 0, since_port);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
@@ -193,6 +195,9 @@ impl CoapReceiverContext {
             len => len,
         };
         let len = len.ok_or(Failure::Crc(format))?;
+        if self.may_be_of_another_flow(&next.path, x) {
+            return Err(Failure::Ambiguous(format));
+        }
         let behind = self.shared.msn.wrapping_sub(x.msn);
         let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
         if is_late && !self.has(&next.path, x.template, &template, outline, memory.templates) {

@@ -76,12 +76,6 @@ impl CoapSenderContext {
         config: &CompressorConfig,
     ) -> Option<usize> {
         let (state, path) = (&self.shared, &self.shared.path);
-        let ports_at = path.ip_len();
-        let [source, destination] = [path.source_port, path.destination_port].map(u16::to_be_bytes);
-        // Nothing of a packet of another flow is rebuilt.
-        if packet.get(ports_at..)?.first_chunk()? != &[source[0], source[1], destination[0], destination[1]] {
-            return None;
-        }
         let outline = state.outline(template);
         if !template.is_plain() {
             x.holes = Holes::of(outline, template.holes);

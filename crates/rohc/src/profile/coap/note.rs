@@ -192,7 +192,7 @@ impl CoapSenderContext {
             }
             self.pending.has(field)
         };
-        let repairs = !self.establishment.is_established() && self.former.is_recent();
+        let repairs = !self.establishment.is_established() && self.former.had_others();
         x.carries.port = match self.shared.path.port_mode {
             PortMode::Fixed | PortMode::SourceInEach => false,
             PortMode::Source | PortMode::Destination => is_due(changes::PORT, missed.port) || repairs,
@@ -263,7 +263,9 @@ impl CoapSenderContext {
         pending.count(changes::REQUEST, x.carries.request && x.names_request);
         pending.count(changes::IP_ID, x.carries.ip_id);
         pending.count(changes::SWITCH, true);
-        pending.count(changes::PORT, x.carries.port || initializes);
+        // Where no checksum proves the port, it is repeated until an answer or feedback confirms it, or the flow has lasted.
+        let is_proved = self.shared.path.checksum == ChecksumMode::Carried || !self.former.is_short();
+        pending.count(changes::PORT, (x.carries.port || initializes) && is_proved);
         self.establishment.count(format);
         if let Some(template) = self.shared.template_mut(x.template, templates) {
             let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);

@@ -7,6 +7,9 @@
 /// Number of flows of one packet in a row from which on others like them are expected.
 const SINGLES: u8 = 3;
 
+/// Packets behind a change of the port from which on another one is unlikely.
+pub(super) const RECENT: u8 = 64;
+
 /// What a context is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContextUse {
@@ -62,7 +65,7 @@ impl FormerPort {
     /// True if a template that was used last with that MSN is new to the current flow: nothing predicts its values.
     pub(super) fn is_new(&self, used: u32) -> bool {
         // Only the 16 low bits of the MSN are known.
-        self.is_recent() && (used as u16).wrapping_sub(self.began).cast_signed() < 0
+        self.had_others() && (used as u16).wrapping_sub(self.began).cast_signed() < 0
     }
 
     /// True if flows have one packet each.
@@ -70,9 +73,19 @@ impl FormerPort {
         self.packets <= 1 && self.interval_and_singles >> 4 >= SINGLES
     }
 
-    /// True if others had the context not long ago.
+    /// True if the current flow has not had the context for long.
     pub(super) fn is_recent(&self) -> bool {
-        self.port != 0 && self.packets < u8::MAX
+        self.packets < u8::MAX
+    }
+
+    /// True if another flow may follow soon.
+    pub(super) fn is_short(&self) -> bool {
+        self.packets < RECENT
+    }
+
+    /// True if others had the context not long ago.
+    pub(super) fn had_others(&self) -> bool {
+        self.port != 0 && self.is_recent()
     }
 
     /// True if the current flow has more packets than such flows.
