@@ -73,7 +73,7 @@ pub(crate) struct CoapReceiverContext {
     /// Packets since the last report, and losses among them by the MSN.
     pub(super) seen: u16,
     pub(super) lost: u16,
-    /// Packets since the context began, or the port of the client changed, at most 255.
+    /// Packets since the port of the client changed, at most 255.
     pub(super) since_port: u8,
 }
 

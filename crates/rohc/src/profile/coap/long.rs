@@ -104,8 +104,6 @@ impl CoapReceiverContext {
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
         self.arrivals.note(at, steps(ahead));
-        let is_same_port = keeps && x.port == self.shared.path.port();
-        let since_port = if is_same_port { self.since_port } else { 0 };
         if keeps {
             // The port of a packet that goes back changes nothing, as in short formats.
             let port = if ahead < 0 { self.shared.path.port() } else { next.path.port() };
@@ -124,7 +122,7 @@ impl CoapReceiverContext {
         }
         self.name = name;
         self.ack_due = true;
-        (self.seen, self.lost, self.since_port) = (0, 0, since_port);
+        (self.seen, self.lost, self.since_port) = (0, 0, u8::MAX);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }

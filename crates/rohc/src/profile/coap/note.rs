@@ -192,7 +192,7 @@ impl CoapSenderContext {
             }
             self.pending.has(field)
         };
-        let repairs = !self.establishment.is_established() && self.former.had_others();
+        let repairs = !self.establishment.is_established() && self.former.is_recent();
         x.carries.port = match self.shared.path.port_mode {
             PortMode::Fixed | PortMode::SourceInEach => false,
             PortMode::Source | PortMode::Destination => is_due(changes::PORT, missed.port) || repairs,

@@ -65,17 +65,12 @@ impl FormerPort {
     /// True if a template that was used last with that MSN is new to the current flow: nothing predicts its values.
     pub(super) fn is_new(&self, used: u32) -> bool {
         // Only the 16 low bits of the MSN are known.
-        self.had_others() && (used as u16).wrapping_sub(self.began).cast_signed() < 0
+        self.is_recent() && (used as u16).wrapping_sub(self.began).cast_signed() < 0
     }
 
     /// True if flows have one packet each.
     pub(super) fn has_singles(&self) -> bool {
         self.packets <= 1 && self.interval_and_singles >> 4 >= SINGLES
-    }
-
-    /// True if the current flow has not had the context for long.
-    pub(super) fn is_recent(&self) -> bool {
-        self.packets < u8::MAX
     }
 
     /// True if another flow may follow soon.
@@ -84,8 +79,8 @@ impl FormerPort {
     }
 
     /// True if others had the context not long ago.
-    pub(super) fn had_others(&self) -> bool {
-        self.port != 0 && self.is_recent()
+    pub(super) fn is_recent(&self) -> bool {
+        self.port != 0 && self.packets < u8::MAX
     }
 
     /// True if the current flow has more packets than such flows.
