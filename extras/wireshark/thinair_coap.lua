@@ -1,4 +1,4 @@
--- Wireshark dissector for ROHC packets (RFC 5795) with the CoAP profile of thinair, 0x0081 `coap`, as specified in
+-- Wireshark dissector for ROHC packets (RFC 5795) with the CoAP profile of thinair, 0x0181 `coap`, as specified in
 -- docs/coap-profile.md. Packets of other profiles go to Wireshark's own dissector.
 --
 -- A packet is read with the context that the packets before it have left. What would need a context that was not
@@ -17,7 +17,9 @@ proto.prefs.others = Pref.bool(
     "Hand over other profiles", true, "Wireshark's own ROHC dissector shows packets of other profiles"
 )
 
-local COAP = 0x81
+local COAP = 0x181
+-- IR packets have its low octet.
+local COAP_OCTET = COAP % 256
 
 -- What the numbers mean.
 
@@ -47,11 +49,18 @@ local UINT = { [6] = true, [7] = true, [12] = true, [14] = true, [16] = true, [1
 local BLOCK = { [19] = true, [23] = true, [27] = true, [31] = true }
 local OBSERVE = 6
 
--- Control fields of profile 0x0081, and the classes of its dynamic options.
+-- Largest distance of MSNs by which packets are late: section 9.5.
+local MOST_LATE = 8
+
+-- Control fields of profile 0x0181, and the classes of its dynamic options.
 local ZERO, CARRIED, ELIDED, RAW = 0, 1, 2, 3
 local CHECKSUMS = { [ZERO] = "zero", [CARRIED] = "carried", [ELIDED] = "elided", [RAW] = "raw" }
 local ID_COUNTED, ID_LSB, ID_IRREGULAR = 1, 2, 3
 local IP_IDS = { [0] = "constant", [ID_COUNTED] = "counted", [ID_LSB] = "LSB", [ID_IRREGULAR] = "irregular" }
+local PORT_SOURCE, PORT_DESTINATION, PORT_IN_EACH = 1, 2, 3
+local PORTS = {
+    [0] = "fixed", [PORT_SOURCE] = "source", [PORT_DESTINATION] = "destination", [PORT_IN_EACH] = "source, in each packet",
+}
 local MID_COUNTED, MID_OF_REQUEST, MID_IRREGULAR = 0, 1, 2
 local MESSAGE_IDS = { [MID_COUNTED] = "counted", [MID_OF_REQUEST] = "of the request", [MID_IRREGULAR] = "irregular" }
 local TOKEN_STATIC, TOKEN_COUNTED_UINT, TOKEN_COUNTED, TOKEN_OF_REQUEST, TOKEN_IRREGULAR = 0, 1, 2, 3, 4
@@ -94,7 +103,7 @@ field("string", "crc_status", "CRC status")
 field("uint16", "check", "CHECK", base.HEX)
 field("uint8", "template", "Template")
 field("bool", "template_from_context", "Template as in the packet before")
-for _, flag in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn" } do
+for _, flag in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn", "port" } do
     field("bool", "carries_" .. flag, "Carries " .. flag)
 end
 field("bool", "carries", "F: carries fields that have changed")
@@ -117,6 +126,7 @@ field("uint8", "checksum_mode", "UDP checksum", base.DEC, CHECKSUMS)
 field("uint8", "ip_id_mode", "IP-ID", base.DEC, IP_IDS)
 field("bool", "switching", "Switching: short formats name the template")
 field("bool", "pt_0", "pt_0 is in use")
+field("uint8", "port_mode", "Port that changes", base.DEC, PORTS)
 field("uint8", "base", "Base")
 field("bool", "differs", "F: differs from the base")
 field("uint8", "header_crc", "CRC of the headers", base.HEX)
@@ -139,6 +149,7 @@ field("uint8", "type", "T", base.DEC, TYPES)
 field("uint8", "code", "Code", base.DEC, CODES)
 field("uint16", "ip_id", "IP-ID", base.HEX)
 field("uint8", "ip_id_lsb", "Low bits of the IP-ID", base.HEX)
+field("uint16", "port", "Port of the client")
 field("uint16", "message_id", "Message ID")
 field("uint16", "request_msn", "MSN of the request")
 field("uint8", "request_msn_lsb", "Low bits of the MSN of the request")
@@ -449,7 +460,7 @@ local function add_entries(tree, tvb, at, entries)
     end
 end
 
--- Profile 0x0081: what is kept of a flow is `context`: `path` with the IP and UDP fields and the control fields,
+-- Profile 0x0181: what is kept of a flow is `context`: `path` with the IP and UDP fields and the control fields,
 -- `templates` by number, `current` and `msn` of the last packet, the anchors `own` and `echoed` of Message IDs,
 -- `request` of names of requests and the last one that was `named`, and `last`, the last number that classes refer to.
 
@@ -479,7 +490,7 @@ local function read_control(c, path)
     path.ip_id_mode = c:num("ip_id_mode", 2)
     path.switching = c:flag("switching")
     path.pt_0 = c:flag("pt_0")
-    c:reserved(2)
+    path.port_mode = c:num("port_mode", 2)
 end
 
 local function read_definition(c)
@@ -504,7 +515,9 @@ local function read_definition(c)
         end
         t.len = c:num("outline_length", 8)
         local at = c:position()
-        t.entries = entries_of((c:octets(t.len)))
+        local outline = c:octets(t.len)
+        t.entries = entries_of(outline)
+        t.key = table.concat({ t.type, t.message_id_mode, t.code, t.token_mode, t.names and 1 or 0, t.token or "", outline }, ",")
         if not t.entries or t.len > MAX_OUTLINE then
             stop("malformed", "octets that are no outline")
         end
@@ -541,7 +554,7 @@ end
 
 -- CRC-3 over the control fields that a packet leads to.
 local function control_crc(path, number, t)
-    local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0) + (path.pt_0 and 4 or 0)
+    local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0) + (path.pt_0 and 4 or 0) + path.port_mode
     local head = t.type * 64 + t.message_id_mode * 16 + t.tkl
     return crc3(string.char(modes, number, head, t.code, t.token_mode * 2 + (t.names and 1 or 0), t.len))
 end
@@ -644,6 +657,9 @@ local function read_chain(c, x, context, t, has_check)
         generated(c.tree, "type", x.type)
     end
     generated(c.tree, "code", t.code)
+    if carries.port or path.port_mode == PORT_IN_EACH and not carries.checksum then
+        x.port = c:num("port", 16)
+    end
     if not path.v6 then
         if carries.ip_id or path.ip_id_mode == ID_IRREGULAR then
             c:num("ip_id", 16)
@@ -675,15 +691,14 @@ local function read_chain(c, x, context, t, has_check)
     end
     if t.token_mode == TOKEN_STATIC then
         x.token = t.token
+    elseif t.token_mode == TOKEN_IRREGULAR then
+        x.token, x.token_sent = read_token(c, t.tkl), true
     elseif carries.token then
         local len = c:num("tkl", 8)
-        local is_fixed = t.token_mode == TOKEN_COUNTED or t.token_mode == TOKEN_IRREGULAR
-        if len > 8 or is_fixed and len ~= t.tkl then
+        if len > 8 or t.token_mode == TOKEN_COUNTED and len ~= t.tkl then
             stop("malformed", "a token of another length than its template allows")
         end
         x.token, x.token_sent = read_token(c, len), true
-    elseif t.token_mode == TOKEN_IRREGULAR then
-        x.token, x.token_sent = read_token(c, t.tkl), true
     elseif t.token_anchor and x.msn then
         local len = t.token_mode == TOKEN_COUNTED and t.token_len or nil
         x.token = counted_token(t.token_anchor, x.msn, len)
@@ -716,6 +731,10 @@ local function accepted(context, x, t)
     if not x.msn then
         return after
     end
+    if x.port then
+        after.path = copy(context.path)
+        after.path[context.path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"] = x.port
+    end
     if x.request and t.names_request then
         after.named, after.request = x.request, x.request - x.msn
     end
@@ -747,6 +766,22 @@ local function msn_below(width)
     return width < 4 and 0 or width == 4 and 2 or width < 16 and 8 or 32768
 end
 
+-- Whether a long format comes behind others with what a context no longer has: section 9.4. Then it changes nothing.
+local function is_late(x, path, context)
+    local behind = context.msn and x.msn and (context.msn - x.msn) % 2 ^ 32 or 0
+    if behind < 1 or behind > MOST_LATE then
+        return false
+    end
+    local port = path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
+    for key, value in pairs(path) do
+        if key ~= port and context.path[key] ~= value then
+            return true
+        end
+    end
+    local known = context.templates[x.template]
+    return known and x.definition and known.key ~= x.definition.key
+end
+
 local function resolve_msn(c, x, context)
     c.tree:add(F.msn_bits, x.msn_width):set_generated()
     if x.msn_is_whole then
@@ -769,9 +804,14 @@ local function verify_crc8(c, start, crc_at, read)
     end
 end
 
+local function read_profile(c)
+    local _, range = c:take(8)
+    c.tree:add(F.profile, range, COAP)
+end
+
 local function read_ir(c, context, out, start)
     c:take(8)
-    c:num("profile", 8)
+    read_profile(c)
     local crc_at = c:position()
     local crc = c:num("crc", 8)
     local x = { carries = { checksum = true }, has_ip = true, has_control = true, has_definition = true }
@@ -786,8 +826,10 @@ local function read_ir(c, context, out, start)
     end)
     read_body(c, x, path)
     local known = context.path or {}
-    local keeps = x.keep and known.source == path.source and known.destination == path.destination
-        and known.source_port == path.source_port and known.destination_port == path.destination_port
+    local behind = context.msn and (context.msn - x.msn_bits) % 2 ^ 16
+    local keeps = (x.keep or behind and behind <= MOST_LATE) and known.source == path.source and known.destination == path.destination
+        and (path.port_mode == PORT_SOURCE or path.port_mode == PORT_IN_EACH or known.source_port == path.source_port)
+        and (path.port_mode == PORT_DESTINATION or known.destination_port == path.destination_port)
     local fresh = { profile = COAP, templates = {}, own = 0, echoed = 0, request = 0, named = 0, last = 0 }
     local next_context = keeps and copy(context) or fresh
     next_context.path = path
@@ -795,7 +837,15 @@ local function read_ir(c, context, out, start)
     resolve_msn(c, x, next_context)
     read_chain(c, x, next_context, x.definition, false)
     verify_crc8(c, start, crc_at, crc)
-    out.after, out.x, out.t = accepted(next_context, x, x.definition), x, x.definition
+    out.x, out.t = x, x.definition
+    if keeps and (x.msn - context.msn) % 2 ^ 32 >= 2 ^ 31 then
+        -- The port of a packet that goes back changes nothing.
+        local port = path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
+        next_context.path = copy(path)
+        next_context.path[port] = known[port]
+    end
+    local is_old = keeps and (not x.keep and behind > 0 or is_late(x, path, context))
+    out.after = is_old and context or accepted(next_context, x, x.definition)
 end
 
 -- Without its base an IR-CR packet tells only how it differs, and its CRC cannot be checked. The flow it begins has no
@@ -803,7 +853,7 @@ end
 local function read_ir_cr(c, out)
     out.after = { profile = COAP, templates = {} }
     c:take(8)
-    c:num("profile", 8)
+    read_profile(c)
     c:num("crc", 8)
     local number = c:num("base", 8)
     local differs = c:flag("differs")
@@ -858,10 +908,13 @@ local function read_common(c, x, format, path)
     c:take(8)
     if format == "co_common" then
         x.has_ip, x.has_control, x.has_definition = c:flag("has_ip"), c:flag("has_control"), c:flag("has_definition")
-        c:reserved(2)
+        x.carries.port = c:flag("carries_port")
+        c:reserved(1)
     else
         x.has_ip, x.has_control, x.has_definition = true, true, true
-        c:reserved(5)
+        c:reserved(3)
+        x.carries.port = c:flag("carries_port")
+        c:reserved(1)
     end
     x.control_crc = c:num("control_crc", 3)
     c:reserved(1)
@@ -894,10 +947,9 @@ local function read_small(c, x, format)
         c:take(3)
         x.template = c:num("template", 4)
         if c:flag("carries") then
-            for _, name in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn" } do
+            for _, name in ipairs { "ip_id", "message_id", "request", "token", "numbers", "type", "msn", "port" } do
                 x.carries[name] = c:flag("carries_" .. name)
             end
-            c:reserved(1)
         end
         msn(x.carries.msn and 16 or 8)
         if format == "pt_2" then
@@ -912,7 +964,7 @@ end
 local function read_compressed(c, context, out)
     local format = format_of(c.raw:byte(c.first + 1), context.path)
     if not format then
-        stop("malformed", "no format of profile 0x0081 begins like this")
+        stop("malformed", "no format of profile 0x0181 begins like this")
     end
     out.format = format
     generated(c.tree, "format", format)
@@ -945,7 +997,8 @@ local function read_compressed(c, context, out)
             stop("crc", "CRC-3 over the control fields is wrong")
         end
     end
-    out.after, out.t = accepted(next_context, x, t), t
+    local is_old = x.control_crc and is_late(x, next_context.path, context)
+    out.after, out.t = is_old and context or accepted(next_context, x, t), t
 end
 
 -- Contexts: what each packet changes is kept by the number of its frame, so that frames can be shown in any order.
@@ -1000,7 +1053,7 @@ local function guarded(c, read)
     return false
 end
 
--- Feedback: RFC 5795, section 5.2.4. Element data of RFC 5225, section 6.9, for contexts of profile 0x0081, else of
+-- Feedback: RFC 5795, section 5.2.4. Element data of RFC 5225, section 6.9, for contexts of profile 0x0181, else of
 -- RFC 3095, section 5.7.6.
 
 -- The CID of element data, and where its feedback begins.
@@ -1195,6 +1248,7 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
             tree:add_proto_expert_info(E.malformed, "the packet ends within its header")
             return
         end
+        profile = profile == COAP_OCTET and COAP or profile
     end
     local c = Cursor.new(tvb, first_at, rest, tree)
     c.root = tree
@@ -1233,7 +1287,7 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
         if first == 0xFC then
             out.format = "IR-CR"
         elseif first == 0xF8 then
-            stop("malformed", "profile 0x0081 has no IR-DYN")
+            stop("malformed", "profile 0x0181 has no IR-DYN")
         end
         if out.format then
             generated(tree, "format", out.format)

@@ -1,5 +1,5 @@
 #![no_main]
-//! Forged ROHC packets for a decompressor with contexts of profile 0x0081.
+//! Forged ROHC packets for a decompressor with contexts of profile 0x0181.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::coap::{CoapSetup, Forged, MessageStep, decompress};

@@ -1,5 +1,5 @@
 #![no_main]
-//! Profile 0x0081: forged feedback, while a decompressor receives every packet.
+//! Profile 0x0181: forged feedback, while a decompressor receives every packet.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::coap::{CoapSetup, CompressorInput, feedback};

@@ -1,5 +1,5 @@
 #![no_main]
-//! Profile 0x0081: all packets of two endpoints are restored bit for bit; on a lossy link they continue.
+//! Profile 0x0181: all packets of two endpoints are restored bit for bit; on a lossy link they continue.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::coap::{CoapSetup, MessageStep, round_trip};

@@ -6,7 +6,7 @@ static thinair_rohc *create(uint8_t mode, uint8_t large) {
     thinair_rohc_config config;
     thinair_rohc *handle;
     CHECK(thinair_rohc_config_init(&config) == THINAIR_ROHC_OK);
-    config.profiles |= THINAIR_ROHC_PROFILE_0007 | THINAIR_ROHC_PROFILE_0008 | THINAIR_ROHC_PROFILE_0081;
+    config.profiles |= THINAIR_ROHC_PROFILE_0007 | THINAIR_ROHC_PROFILE_0008 | THINAIR_ROHC_PROFILE_0181;
     config.mode = mode;
     config.large_cids = large;
     config.max_cid = large ? 300 : 15;

@@ -77,10 +77,11 @@ impl FlowSums {
 
     /// Adds a packet, before its trips.
     pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
+        let is_first = self.packets == 0;
         self.packets += 1;
         self.bytes += packet.octets.len() as u64;
         if let Some(detail) = &mut self.detail {
-            detail.traffic.add(packet, application, settings);
+            detail.traffic.add(packet, application, is_first, settings);
         }
     }
 

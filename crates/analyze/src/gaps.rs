@@ -81,7 +81,7 @@ impl Gaps {
     }
 }
 
-/// True for IR, and for the IR-CR of profile 0x0081, whose bases both ends have from the start. The IR-CR of
+/// True for IR, and for the IR-CR of profile 0x0181, whose bases both ends have from the start. The IR-CR of
 /// profile 0x0006 depends on another context.
 fn builds_context(compressed: &CompressedPacket) -> bool {
     match compressed.format {

@@ -299,6 +299,8 @@ pub struct Traffic {
     pub header_bytes_in: u64,
     /// Octets by layer.
     pub layers_in: LayersIn,
+    /// Octets of all headers of the first packets of all flows, application headers included.
+    pub first_header_bytes_in: u64,
     /// Price of all packets, if the link has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_in: Option<f64>,
@@ -326,6 +328,8 @@ pub struct Scheme {
     pub header_bytes_out: u64,
     /// Octets of the first packets of all flows.
     pub first_packet_bytes: u64,
+    /// Octets sent in place of `first_header_bytes_in`, without feedback.
+    pub first_header_bytes_out: u64,
     /// 1 - (`bytes_out` + `feedback_bytes`) / `bytes_in`; 0 without traffic.
     pub saved_ratio: f64,
     /// Packets that the scheme cannot compress and sends unchanged.

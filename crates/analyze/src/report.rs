@@ -63,6 +63,7 @@ impl SumsReport<'_> {
             bytes_in: traffic.bytes,
             header_bytes_in: traffic.layers.headers(),
             layers_in: traffic.layers,
+            first_header_bytes_in: traffic.first_headers,
             cost_in: self.cost(traffic.units),
             over_mtu_in: self.settings.link_mtu.map(|_| traffic.over_mtu),
         }
@@ -84,6 +85,7 @@ impl SumsReport<'_> {
             bytes_out: carried.bytes,
             header_bytes_out: carried.layers.headers(),
             first_packet_bytes: carried.first_packets,
+            first_header_bytes_out: carried.first_headers,
             saved_ratio: 1.0 - kept,
             not_applicable: carried.not_applicable,
             roundtrip_mismatches: carried.mismatches,

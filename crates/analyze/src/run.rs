@@ -254,7 +254,7 @@ impl Analysis {
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
         let is_first = flow.packets == 0;
         flow.add(packet, application, settings);
-        self.traffic.add(packet, application, settings);
+        self.traffic.add(packet, application, is_first, settings);
         let header_in = packet.headers() + application;
         self.header_sizes_in.add(header_in);
         self.header_out.clear();

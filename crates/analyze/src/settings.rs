@@ -27,7 +27,7 @@ pub struct Settings {
     pub compressor: CompressorConfig,
     /// ROHC decompressor of both directions; its channel and mode are those of the scheme.
     pub decompressor: DecompressorConfig,
-    /// Provisioned bases of profile 0x0081, equal in both directions; at most 256 are used.
+    /// Provisioned bases of profile 0x0181, equal in both directions; at most 256 are used.
     pub bases: Vec<Base>,
     /// Provisioned bases of [`learned`](SchemeSpec::Rohc::learned) schemes, instead of `bases`.
     pub learned: Vec<Base>,

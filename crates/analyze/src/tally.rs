@@ -18,6 +18,8 @@ pub(crate) struct TrafficSums {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) layers: LayersIn,
+    /// Octets of all headers of the first packets of flows.
+    pub(crate) first_headers: u64,
     /// Billed units.
     pub(crate) units: u64,
     /// Packets that exceed the link MTU.
@@ -25,7 +27,14 @@ pub(crate) struct TrafficSums {
 }
 
 impl TrafficSums {
-    pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
+    /// Adds a packet; `is_first`: the first one of its flow.
+    pub(crate) fn add(
+        &mut self,
+        packet: &ParsedPacket<'_>,
+        application: usize,
+        is_first: bool,
+        settings: &Settings,
+    ) {
         let len = packet.octets.len();
         self.packets += 1;
         self.bytes += len as u64;
@@ -33,6 +42,9 @@ impl TrafficSums {
         self.layers.transport += packet.transport as u64;
         self.layers.application += application as u64;
         self.layers.payload += (len - packet.headers() - application) as u64;
+        if is_first {
+            self.first_headers += (packet.headers() + application) as u64;
+        }
         self.units += units(settings, len);
         self.over_mtu += over_mtu(settings, len);
     }
@@ -41,10 +53,11 @@ impl TrafficSums {
 impl TrafficSums {
     /// Adds the sums of other packets.
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { packets, bytes, layers, units, over_mtu } = other;
+        let Self { packets, bytes, layers, first_headers, units, over_mtu } = other;
         self.packets += packets;
         self.bytes += bytes;
         self.layers.add(layers);
+        self.first_headers += first_headers;
         self.units += units;
         self.over_mtu += over_mtu;
     }
@@ -57,6 +70,8 @@ pub(crate) struct SchemeSums {
     pub(crate) layers: LayersOut,
     /// Octets of the first packets of flows.
     pub(crate) first_packets: u64,
+    /// Octets of all their headers.
+    pub(crate) first_headers: u64,
     pub(crate) not_applicable: u64,
     pub(crate) mismatches: u64,
     pub(crate) lost: u64,
@@ -116,6 +131,7 @@ impl SchemeSums {
         self.bytes += trip.len as u64;
         if is_first {
             self.first_packets += trip.len as u64;
+            self.first_headers += layers.all_headers();
         }
         self.not_applicable += u64::from(trip.not_applicable);
         self.units += units(settings, trip.len);
@@ -171,6 +187,7 @@ impl SchemeSums {
         self.bytes += flow.bytes;
         self.layers.add(&flow.layers);
         self.first_packets += flow.first_packets;
+        self.first_headers += flow.first_headers;
         self.not_applicable += flow.not_applicable;
         self.mismatches += flow.mismatches;
         self.lost += flow.lost;

@@ -11,7 +11,7 @@ use thinair_capture::Reader;
 
 /// Records and truncated records of the workspace's captures, according to `capinfos` 4.0.17 and `tshark -Y
 /// 'frame.cap_len < frame.len'`.
-const OWN: [(&str, u64, u64); 35] = [
+const OWN: [(&str, u64, u64); 42] = [
     ("ah4_udp.pcap", 120, 0),
     ("ah6_udp.pcap", 120, 0),
     ("bulk_tcp4_snap128.pcap", 5_627, 3_291),
@@ -20,20 +20,27 @@ const OWN: [(&str, u64, u64); 35] = [
     ("coap_udp4_block1_block2.pcap", 80, 0),
     ("coap_udp4_get_con.pcap", 600, 0),
     ("coap_udp4_libcoap_new_port_each.pcap", 80, 0),
+    ("coap_udp4_node_new_port_each.pcap", 30, 0),
     ("coap_udp4_observe.pcap", 403, 0),
     ("coap_udp4_oscore.pcap", 402, 0),
     ("coap_udp4_oscore_observe.pcap", 203, 0),
     ("coap_udp6_get_con.pcap", 600, 0),
     ("coap_udp6_libcoap_observe.pcap", 16, 0),
+    ("coap_udp6_node_new_port_each.pcap", 30, 0),
     ("coap_udp6_observe.pcap", 403, 0),
     ("coap_udp6_post_query_cbor.pcap", 600, 0),
     ("coaps_udp4_dtls_psk.pcap", 50, 0),
+    ("dns_udp4_dig_new_port_each.pcap", 30, 0),
+    ("dtls_udp6_openssl_new_port_each.pcap", 60, 0),
     ("esp4_transport.pcap", 120, 0),
     ("esp4_tunnel.pcap", 120, 0),
     ("esp6_transport.pcap", 120, 0),
     ("esp6_tunnel.pcap", 120, 0),
     ("http11_tcp4_get_each.pcap", 611, 0),
+    ("http11_tcp6_get_each.pcap", 60, 0),
     ("mqtt311_tcp4_qos1.pcap", 403, 0),
+    ("ntp_udp4_chrony_new_port_each.pcap", 36, 0),
+    ("quic_udp4_aioquic_new_port_each.pcap", 36, 0),
     ("rtp_udp4_csrc.pcap", 160, 0),
     ("rtp_udp4_h264.pcap", 247, 0),
     ("rtp_udp4_opus_dtx.pcap", 178, 0),

@@ -18,9 +18,9 @@ use thinair_coap::{Code, code};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CoapCommand {
-    /// Request a resource
+    /// Request one resource or several
     #[command(after_long_help = request::EXIT_STATUS)]
-    Get(Box<request::RequestArguments>),
+    Get(Box<request::Get>),
     /// Create or replace a resource
     #[command(after_long_help = request::EXIT_STATUS)]
     Put(Box<request::WithBody>),
@@ -51,7 +51,7 @@ pub(crate) enum CoapCommand {
 
 pub(crate) fn run(task: &CoapCommand) -> anyhow::Result<ExitCode> {
     match task {
-        CoapCommand::Get(arguments) => request::run(Code::GET, arguments),
+        CoapCommand::Get(arguments) => request::get(arguments),
         CoapCommand::Put(arguments) => request::run_with_body(Code::PUT, arguments),
         CoapCommand::Post(arguments) => request::run_with_body(Code::POST, arguments),
         CoapCommand::Delete(arguments) => request::run(Code::DELETE, arguments),

@@ -1,4 +1,4 @@
-//! Template files: the provisioned bases of profile 0x0081 in TOML, for people to read and edit. Section 10 of
+//! Template files: the provisioned bases of profile 0x0181 in TOML, for people to read and edit. Section 10 of
 //! `docs/coap-profile.md` defines bases.
 //!
 //! ```toml

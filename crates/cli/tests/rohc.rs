@@ -312,7 +312,7 @@ fn feedback_is_dissected_and_counted() {
     let (rohc, made) = (folder.path("rohc.pcap"), folder.path("made.pcap"));
     let capture = capture("coap_udp4_get_con.pcap");
     let option = format!("--feedback-out={}", made.display());
-    // Feedback of profile 0x0081 has no mode.
+    // Feedback of profile 0x0181 has no mode.
     for (profiles, mode) in [("v1", "  mode o"), ("coap", "")] {
         let options = ["--profiles", profiles];
         let done = ok(thinair(["compress", "--mode", "o", &option], [&capture, &rohc], &options));
@@ -541,7 +541,7 @@ fn tshark_reads_our_ir_packets() {
         if name.starts_with("ah") {
             continue;
         }
-        // tshark does not support profile 0x0081.
+        // tshark does not support profile 0x0181.
         ok(thinair(["compress", "--ethertype"], [&capture, &rohc], &["--profiles", "v1"]));
         let sent = packets(&capture);
 

@@ -12,7 +12,7 @@ use thinair_capture::Reader;
 const NEW_PORTS: &str = "coap_udp4_libcoap_new_port_each.pcap";
 
 #[test]
-fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
+fn the_flows_of_a_client_begin_with_ir_cr() {
     let folder = TestFolder::new("new_ports");
     let (capture, template) = (capture(NEW_PORTS), folder.learn(NEW_PORTS, &[]));
     let told = |options: &[&str]| {
@@ -21,11 +21,12 @@ fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
         serde_json::from_slice::<Value>(&done.stdout).unwrap()
     };
     let (without, with) = (told(&[]), told(&["--coap-template", &template]));
-    assert_eq!(with["packet_types"], serde_json::json!({ "IR-CR": 80 }));
-    // Flows of one packet do not pay for their contexts: later ones wait for one, and are carried as they are.
-    assert_eq!(without["packet_types"], serde_json::json!({ "IR": 23, "Normal": 57 }));
+    let of_type = |told: &Value, name: &str| told["packet_types"][name].as_u64().unwrap_or(0);
+    // One in each direction. The next flows take over the contexts, with a base or without.
+    assert_eq!([of_type(&with, "IR-CR"), of_type(&without, "IR-CR")], [2, 0], "{with} {without}");
+    assert!(of_type(&with, "IR") < of_type(&without, "IR"), "{with} {without}");
     let octets = |told: &Value| told["octets_out"].as_u64().unwrap();
-    assert!(octets(&with) * 2 < octets(&without), "{with} {without}");
+    assert!(octets(&with) + 100 < octets(&without), "{with} {without}");
     // Both ends report equal names.
     let name = with["channel"]["template"].as_str().unwrap();
     assert_eq!(name.len(), 16);
@@ -123,12 +124,13 @@ fn with_another_template_packets_are_lost_and_none_is_wrong() {
         let other = folder.edited(&template, from, to);
         let done = thinair(&["rohc", "decompress", &rohc, &back, "--coap-template", &other]);
         let delivered = packets(back.as_ref());
-        assert!(delivered.len() <= sent.len() / 2, "{to}: {}", stderr(&done));
+        let is_lost = |packet: &Vec<u8>| !delivered.contains(packet);
+        assert!(sent[..2].iter().any(is_lost), "{to}: {}", stderr(&done));
         assert!(delivered.iter().all(|packet| sent.contains(packet)), "{to}: a packet that was never sent");
     }
     let done = thinair(&["rohc", "decompress", &rohc, &back]);
-    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
-    assert_eq!(packets(back.as_ref()).len(), 0);
+    assert!(stderr(&done).contains("not delivered  malformed 2 (first: record 1)"), "{}", stderr(&done));
+    assert!(!packets(back.as_ref()).contains(&sent[0]));
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub struct RohcChannel {
     pub compressor: CompressorConfig,
     /// Decompressor of each side, with the mode that it asks for.
     pub decompressor: DecompressorConfig,
-    /// Bases of profile 0x0081 that both sides have.
+    /// Bases of profile 0x0181 that both sides have.
     pub bases: Vec<Base>,
     /// Longest time that feedback waits for a packet to piggyback on before it is sent alone. Zero: it does not wait.
     pub feedback_wait: Duration,

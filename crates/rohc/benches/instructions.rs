@@ -3,7 +3,8 @@
 //! `cargo bench -p thinair-rohc --bench instructions` counts the instructions of one call of `Compressor::compress` and of one of
 //! `Decompressor::decompress` with valgrind. It needs valgrind and `gungraun-runner` in the version of the `gungraun` crate;
 //! `make bench` installs both. Flows are established before the count begins, with the default refresh: the packet measured is
-//! the first of the named format after the 16th packet, unless the name states otherwise. Payloads have 9 octets, those of CoAP
+//! the first of the named format after the 16th packet, unless the name states otherwise (`coap_new_client_...`: the first of a
+//! flow, behind others of its kind). Payloads have 9 octets, those of CoAP
 //! (`coap_...`) at most 20; CIDs are small. The second number of a line is that of the previous run. The benchmark `figures`
 //! prints the counts of steady state beside those of rohc-lib. `scripts/instructions` compares all counts with the recorded ones
 //! in `instructions.txt`.
@@ -35,9 +36,11 @@ use thinair_rohc::{
     Instant, Integrity, ProfileId, ProfileSet, Refresh,
 };
 
-use Format::{CoCommon, Ir, IrDyn, Normal, Pt0Crc3, Pt0c, Pt1, Pt1SeqTs};
+use CoapStream::{Flow, NewClients};
+use Format::{CoCommon, Ir, IrDyn, Normal, Pt0Crc3, Pt0c, Pt1, Pt1SeqTs, Pt2};
 use Format::{Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
-use common::coap::FlowName;
+use common::coap::FlowName::{A, D, HRsp};
+use common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram_of};
 use common::media::{Media, MediaKind};
 use common::tcp::{Outer, TcpPacket, timestamps};
 use common::{IpLayer, SplitMix64, TestFlow};
@@ -105,18 +108,23 @@ measure!(decompress: Decompressor<'static>);
 macro_rules! measure_coap {
     ($name:ident: $get_ready:ident) => {
         #[library_benchmark]
-        #[bench::coap_get_ipv4_pt_0c(CoapConversation::$get_ready(FlowName::A, V4, Pt0c))]
-        #[bench::coap_get_ipv4_pt_1(CoapConversation::$get_ready(FlowName::A, V4, Pt1))]
-        #[bench::coap_get_ipv6_pt_0c(CoapConversation::$get_ready(FlowName::A, V6, Pt0c))]
-        #[bench::coap_get_ipv6_pt_1(CoapConversation::$get_ready(FlowName::A, V6, Pt1))]
-        #[bench::coap_notification_ipv4_pt_0c(CoapConversation::$get_ready(FlowName::D, V4, Pt0c))]
-        #[bench::coap_notification_ipv4_pt_1(CoapConversation::$get_ready(FlowName::D, V4, Pt1))]
-        #[bench::coap_notification_ipv6_pt_0c(CoapConversation::$get_ready(FlowName::D, V6, Pt0c))]
-        #[bench::coap_notification_ipv6_pt_1(CoapConversation::$get_ready(FlowName::D, V6, Pt1))]
-        #[bench::coap_response_ipv4_pt_0c(CoapConversation::$get_ready(FlowName::HRsp, V4, Pt0c))]
-        #[bench::coap_response_ipv4_pt_1(CoapConversation::$get_ready(FlowName::HRsp, V4, Pt1))]
-        #[bench::coap_response_ipv6_pt_0c(CoapConversation::$get_ready(FlowName::HRsp, V6, Pt0c))]
-        #[bench::coap_response_ipv6_pt_1(CoapConversation::$get_ready(FlowName::HRsp, V6, Pt1))]
+        #[bench::coap_get_ipv4_pt_0c(CoapConversation::$get_ready(Flow(A), V4, Pt0c))]
+        #[bench::coap_get_ipv4_pt_1(CoapConversation::$get_ready(Flow(A), V4, Pt1))]
+        #[bench::coap_get_ipv6_pt_0c(CoapConversation::$get_ready(Flow(A), V6, Pt0c))]
+        #[bench::coap_get_ipv6_pt_1(CoapConversation::$get_ready(Flow(A), V6, Pt1))]
+        #[bench::coap_new_client_ipv4_pt_0c(CoapConversation::$get_ready(NewClients(1), V4, Pt0c))]
+        #[bench::coap_new_client_ipv4_pt_1(CoapConversation::$get_ready(NewClients(1), V4, Pt1))]
+        #[bench::coap_new_client_ipv6_pt_1(CoapConversation::$get_ready(NewClients(1), V6, Pt1))]
+        #[bench::coap_new_client_of_three_ipv4_pt_2(CoapConversation::$get_ready(NewClients(3), V4, Pt2))]
+        #[bench::coap_new_client_of_three_ipv6_pt_2(CoapConversation::$get_ready(NewClients(3), V6, Pt2))]
+        #[bench::coap_notification_ipv4_pt_0c(CoapConversation::$get_ready(Flow(D), V4, Pt0c))]
+        #[bench::coap_notification_ipv4_pt_1(CoapConversation::$get_ready(Flow(D), V4, Pt1))]
+        #[bench::coap_notification_ipv6_pt_0c(CoapConversation::$get_ready(Flow(D), V6, Pt0c))]
+        #[bench::coap_notification_ipv6_pt_1(CoapConversation::$get_ready(Flow(D), V6, Pt1))]
+        #[bench::coap_response_ipv4_pt_0c(CoapConversation::$get_ready(Flow(HRsp), V4, Pt0c))]
+        #[bench::coap_response_ipv4_pt_1(CoapConversation::$get_ready(Flow(HRsp), V4, Pt1))]
+        #[bench::coap_response_ipv6_pt_0c(CoapConversation::$get_ready(Flow(HRsp), V6, Pt0c))]
+        #[bench::coap_response_ipv6_pt_1(CoapConversation::$get_ready(Flow(HRsp), V6, Pt1))]
         fn $name(ready: &'static mut CoapConversation) -> usize {
             ready.$name()
         }
@@ -377,7 +385,49 @@ impl MeasuredSide for Decompressor<'static> {
     }
 }
 
-/// Two endpoints, one of which sends a CoAP flow of the table in `docs/coap-profile.md`, before the measured call.
+/// CoAP packets between two endpoints.
+#[derive(Clone, Copy)]
+enum CoapStream {
+    /// A flow of the table in `docs/coap-profile.md`. Its 200th packet is measured.
+    Flow(FlowName),
+    /// Clients with a port of their own for so many requests each, with Tokens of one octet. The first request of one is measured.
+    NewClients(u16),
+}
+
+/// Returns the packets of a turn of a stream, each with its sender.
+type NextPackets = Box<dyn FnMut(usize) -> Vec<(CoapSide, Vec<u8>)>>;
+
+/// Packets of [`CoapStream::NewClients`].
+struct Clients {
+    random: SplitMix64,
+    requests: u16,
+    six: bool,
+    port: u16,
+}
+
+impl Clients {
+    /// Returns a request and its response.
+    fn exchange(&mut self, i: u16) -> [(CoapSide, Vec<u8>); 2] {
+        if i.is_multiple_of(self.requests) {
+            self.port = self.random.next() as u16 | 0x8000;
+        }
+        let id = self.random.next() as u16;
+        let request = TestMessage { token: vec![id as u8], ..TestMessage::get(id, &[b"time"]) };
+        let response = TestMessage {
+            kind: 2,
+            code: 69,
+            options: vec![(12, vec![])],
+            payload: vec![b'1'; 6],
+            ..request.clone()
+        };
+        [(CoapSide::Client, request), (CoapSide::Server, response)].map(|(side, message)| {
+            let ip_id = if self.six { 0 } else { self.random.next() as u16 };
+            (side, datagram_of((self.six, 9, self.port), side, ip_id, 64, &message.octets(), true))
+        })
+    }
+}
+
+/// Two endpoints, one of which sends a CoAP flow, before the measured call.
 struct CoapConversation {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
@@ -387,14 +437,14 @@ struct CoapConversation {
 }
 
 impl CoapConversation {
-    fn ready_to_compress(name: FlowName, six: bool, format: Format) -> &'static mut Self {
-        let (talk, packet) = Self::settled(name, six, format);
+    fn ready_to_compress(stream: CoapStream, six: bool, format: Format) -> &'static mut Self {
+        let (talk, packet) = Self::settled(stream, six, format);
         talk.octets = packet;
         talk
     }
 
-    fn ready_to_decompress(name: FlowName, six: bool, format: Format) -> &'static mut Self {
-        let (talk, packet) = Self::settled(name, six, format);
+    fn ready_to_decompress(stream: CoapStream, six: bool, format: Format) -> &'static mut Self {
+        let (talk, packet) = Self::settled(stream, six, format);
         let done = talk.near.send(talk.now, &packet, &mut talk.out).expect("there is room");
         let len = done.len;
         assert_eq!(done.format, format);
@@ -402,8 +452,8 @@ impl CoapConversation {
         talk
     }
 
-    /// Returns the endpoints after 200 packets of the flow, and the next packet.
-    fn settled(name: FlowName, six: bool, format: Format) -> (&'static mut Self, Vec<u8>) {
+    /// Returns the endpoints after about 200 packets of a stream, and the next packet.
+    fn settled(stream: CoapStream, six: bool, format: Format) -> (&'static mut Self, Vec<u8>) {
         let profiles = ProfileSet::v1().with(ProfileId::Coap).expect("it has no rival");
         let integrity = if format == Pt0c { Integrity::None } else { Integrity::Crc32 };
         let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
@@ -426,17 +476,27 @@ impl CoapConversation {
             octets: Vec::new(),
             out: [0; ROOM],
         };
-        let mut flow = common::coap::CoapFlow::new(name, six, 1);
+        let (count, of_flow, mut next): (usize, CoapSide, NextPackets) = match stream {
+            Flow(name) => {
+                let mut flow = CoapFlow::new(name, six, 1);
+                (200, flow.side, Box::new(move |_| flow.next()))
+            }
+            NewClients(requests) => {
+                let mut clients = Clients { random: SplitMix64(1), requests, six, port: 0 };
+                let count = usize::from(200 - 200 % requests);
+                (count, CoapSide::Client, Box::new(move |i| clients.exchange(i as u16).into()))
+            }
+        };
         for i in 0.. {
             talk.now = at(i);
-            for (side, packet) in flow.next() {
-                if side == flow.side && i == 200 {
+            for (side, packet) in next(i) {
+                if side == of_flow && i == count {
                     return (Box::leak(Box::new(talk)), packet);
                 }
-                talk.carry(side == flow.side, &packet);
+                talk.carry(side == of_flow, &packet);
             }
         }
-        unreachable!("the flow goes on")
+        unreachable!("the stream goes on")
     }
 
     /// Carries a packet of the flow, or one of the other direction that it answers.

@@ -15,7 +15,7 @@ pub struct ContextState {
     /// Name of the state in RFC 3095, section 4.3: `IR`, `FO` or `SO` at a compressor, `NC`, `SC` or `FC` at a
     /// decompressor. Contexts of profile 0x0000 are in `IR` or `SO`, and in `FC`.
     pub state: &'static str,
-    /// Current mode. Profiles 0x0000 and 0x0081 have none: U-mode without feedback, O-mode with it.
+    /// Current mode. Profiles 0x0000 and 0x0181 have none: U-mode without feedback, O-mode with it.
     pub mode: Mode,
     /// SN or MSN of the newest packet; `None` in profile 0x0000, which has none.
     pub sn: Option<u32>,

@@ -72,6 +72,31 @@ impl CoapToken {
     }
 }
 
+/// Hash of both endpoints of a flow, in the direction of its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowName(u32);
+
+impl FlowName {
+    /// The name of no flow.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Bit of the direction, and one that is always set.
+    const BACKWARDS: u32 = 1 << 31;
+    const SOME: u32 = 1 << 30;
+
+    /// Returns a name by a hash that is equal in both directions.
+    pub(crate) const fn new(hash: u32, is_forward: bool) -> Self {
+        let name = hash >> 2 | Self::SOME;
+        Self(if is_forward { name } else { name | Self::BACKWARDS })
+    }
+
+    /// The flow of the other direction.
+    #[inline]
+    pub(crate) const fn answers(self) -> Self {
+        Self(self.0 ^ Self::BACKWARDS)
+    }
+}
+
 /// Messages of both directions, which an endpoint lends to its compressor and decompressor.
 pub(crate) struct Linked<'a, 'm> {
     /// Messages that this end has sent.
@@ -90,12 +115,16 @@ impl<'m> Linked<'_, 'm> {
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]
 pub struct CoapExchange {
-    /// Both endpoints, in the direction of the message.
-    flow: u32,
+    /// Both endpoints, in the direction of the message, without a port of the client that may change.
+    flow: FlowName,
     token: CoapToken,
     block: u32,
     msn: u16,
     pub(crate) message_id: u16,
+    /// Port of the client.
+    pub(crate) port: u16,
+    /// The other end has answered it, so that it has arrived.
+    is_answered: bool,
     /// Number of the previous message in its chain; 0 for none.
     before: u32,
     /// Number of the newest message in the chain whose head is in this place. Independent of the message in the place.
@@ -105,16 +134,24 @@ pub struct CoapExchange {
 impl CoapExchange {
     /// No message.
     pub const EMPTY: Self = Self {
-        flow: 0,
+        flow: FlowName::NONE,
         token: CoapToken::EMPTY,
         block: NO_BLOCK,
         msn: 0,
         message_id: 0,
+        port: 0,
+        is_answered: false,
         before: 0,
         newest: 0,
     };
 
-    pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: CoapToken, block: Option<u32>) -> Self {
+    pub(crate) fn new(
+        flow: FlowName,
+        msn: u16,
+        message_id: u16,
+        token: CoapToken,
+        block: Option<u32>,
+    ) -> Self {
         let block = block.unwrap_or(NO_BLOCK);
         Self { flow, token, block, msn, message_id, ..Self::EMPTY }
     }
@@ -166,7 +203,7 @@ impl<'m> Exchanges<'m> {
         Self::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; n]))
     }
 
-    /// Creates an owned ring with as many [`places`](Self::places) as a channel needs; none without profile 0x0081.
+    /// Creates an owned ring with as many [`places`](Self::places) as a channel needs; none without profile 0x0181.
     #[cfg(feature = "alloc")]
     pub fn for_channel(channel: &Channel) -> Self {
         Self::of(channel, &mut Heap)
@@ -199,7 +236,7 @@ impl<'m> Exchanges<'m> {
     pub(crate) fn note(&mut self, exchange: CoapExchange) {
         // 0 is not used as a number.
         let number = self.newest.wrapping_add(1).max(1);
-        let chain = self.place(exchange.flow);
+        let chain = self.place(exchange.flow.0);
         let Some(head) = self.ring.get_mut(chain) else { return };
         let before = core::mem::replace(&mut head.newest, number);
         let place = self.place(number);
@@ -209,20 +246,48 @@ impl<'m> Exchanges<'m> {
         }
     }
 
-    /// Returns the newest message with that MSN.
+    /// Returns the newest message with that MSN, and with that port if one is given.
     #[inline]
-    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&CoapExchange> {
-        self.all_by_msn(flow, msn).next()
+    pub(crate) fn by_msn(&self, flow: FlowName, port: Option<u16>, msn: u16) -> Option<&CoapExchange> {
+        self.all_by_msn(flow, port, msn).next()
     }
 
     /// Iterates over the messages with that MSN, newest first: MSNs go back with the Message IDs.
     #[inline]
-    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &CoapExchange> {
-        self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
+    pub(crate) fn all_by_msn(
+        &self,
+        flow: FlowName,
+        port: Option<u16>,
+        msn: u16,
+    ) -> impl Iterator<Item = &CoapExchange> {
+        let is_it = move |exchange: &CoapExchange| {
+            exchange.msn == msn && port.is_none_or(|port| exchange.port == port)
+        };
+        self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| is_it(exchange))
+    }
+
+    /// Records that the newest message with that port and MSN was answered.
+    #[inline]
+    pub(crate) fn note_answer(&mut self, flow: FlowName, port: u16, msn: u16) {
+        let is_it = |exchange: &CoapExchange| exchange.msn == msn && exchange.port == port;
+        let place = {
+            let mut messages = self.places_of_flow(flow, self.len).take(OF_A_FLOW);
+            messages.find(|(_, exchange)| is_it(exchange)).map(|(place, _)| place)
+        };
+        if let Some(of_message) = place.and_then(|place| self.ring.get_mut(place)) {
+            of_message.is_answered = true;
+        }
+    }
+
+    /// MSN of the newest message of a flow that was answered.
+    #[inline]
+    pub(crate) fn answered(&self, flow: FlowName, port: u16) -> Option<u16> {
+        let is_it = |exchange: &&CoapExchange| exchange.is_answered && exchange.port == port;
+        self.of_flow(flow, self.len).take(OF_A_FLOW).find(is_it).map(CoapExchange::msn)
     }
 
     /// Returns the MSNs of the messages of a flow, newest first.
-    pub(crate) fn msns<'r>(&self, flow: u32, room: &'r mut [u16; OF_A_FLOW]) -> &'r [u16] {
+    pub(crate) fn msns<'r>(&self, flow: FlowName, room: &'r mut [u16; OF_A_FLOW]) -> &'r [u16] {
         let mut count = 0;
         for (msn, exchange) in room.iter_mut().zip(self.of_flow(flow, self.len)) {
             *msn = exchange.msn;
@@ -234,22 +299,24 @@ impl<'m> Exchanges<'m> {
     /// Returns the newest message with that Message ID, among those that the other end has for certain: it has sent those
     /// that this end has received, and perhaps as many others that were lost.
     #[inline]
-    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&CoapExchange> {
-        let found = self.certain(flow).find(|exchange| exchange.message_id == message_id);
+    pub(crate) fn by_message_id(&self, flow: FlowName, port: u16, message_id: u16) -> Option<&CoapExchange> {
+        let is_it = |exchange: &&CoapExchange| exchange.message_id == message_id && exchange.port == port;
+        let found = self.certain(flow).find(is_it);
         found.filter(|found| self.is_newest(found))
     }
 
     /// Returns the newest message with that token, among those that the other end has for certain.
     #[inline]
-    pub(crate) fn by_token(&self, flow: u32, token: &CoapToken) -> Option<&CoapExchange> {
-        let found = self.certain(flow).find(|exchange| exchange.token == *token);
+    pub(crate) fn by_token(&self, flow: FlowName, port: u16, token: &CoapToken) -> Option<&CoapExchange> {
+        let is_it = |exchange: &&CoapExchange| exchange.token == *token && exchange.port == port;
+        let found = self.certain(flow).find(is_it);
         found.filter(|found| self.is_newest(found))
     }
 
-    /// True if no newer message has its MSN.
+    /// True if no newer message has its MSN, of whatever port.
     #[inline]
     fn is_newest(&self, exchange: &CoapExchange) -> bool {
-        self.by_msn(exchange.flow, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
+        self.by_msn(exchange.flow, None, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
     }
 
     /// Returns the place of a message by its number, or the place that has the head of a chain, by the hash of a flow.
@@ -260,22 +327,29 @@ impl<'m> Exchanges<'m> {
 
     /// Iterates over the messages of a flow among the newest `most` of all, newest first.
     #[inline]
-    fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &CoapExchange> {
-        let mut number = self.ring.get(self.place(flow)).map_or(0, |head| head.newest);
+    fn of_flow(&self, flow: FlowName, most: usize) -> impl Iterator<Item = &CoapExchange> {
+        self.places_of_flow(flow, most).map(|(_, exchange)| exchange)
+    }
+
+    /// [`of_flow`](Self::of_flow), with the places of the messages.
+    #[inline]
+    fn places_of_flow(&self, flow: FlowName, most: usize) -> impl Iterator<Item = (usize, &CoapExchange)> {
+        let mut number = self.ring.get(self.place(flow.0)).map_or(0, |head| head.newest);
         let mut left = most;
         core::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             work::note(1);
             let age = self.newest.wrapping_sub(number) as usize;
-            let exchange = self.ring.get(self.place(number)).filter(|_| number != 0 && age < most)?;
+            let place = self.place(number);
+            let exchange = self.ring.get(place).filter(|_| number != 0 && age < most)?;
             number = exchange.before;
-            Some(exchange)
+            Some((place, exchange))
         })
-        .filter(move |exchange| exchange.flow == flow)
+        .filter(move |(_, exchange)| exchange.flow == flow)
     }
 
     #[inline]
-    fn certain(&self, flow: u32) -> impl Iterator<Item = &CoapExchange> {
+    fn certain(&self, flow: FlowName) -> impl Iterator<Item = &CoapExchange> {
         self.of_flow(flow, self.len / 2).take(OF_A_FLOW / 2)
     }
 }
@@ -291,15 +365,15 @@ mod tests {
     fn the_newest_half_is_certain() {
         let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; 4]));
         for msn in 0..6 {
-            exchanges.note(CoapExchange::new(7, msn, 100 + msn, CoapToken::EMPTY, None));
+            exchanges.note(CoapExchange::new(FlowName(7), msn, 100 + msn, CoapToken::EMPTY, None));
         }
-        assert_eq!(exchanges.by_message_id(7, 105).map(CoapExchange::msn), Some(5));
-        assert_eq!(exchanges.by_message_id(7, 104).map(CoapExchange::msn), Some(4));
-        assert!(exchanges.by_message_id(7, 103).is_none());
-        assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
-        assert!(exchanges.by_msn(7, 1).is_none());
-        assert!(exchanges.by_msn(8, 5).is_none());
-        assert_eq!(exchanges.msns(7, &mut [0; OF_A_FLOW]), [5, 4, 3, 2]);
+        assert_eq!(exchanges.by_message_id(FlowName(7), 0, 105).map(CoapExchange::msn), Some(5));
+        assert_eq!(exchanges.by_message_id(FlowName(7), 0, 104).map(CoapExchange::msn), Some(4));
+        assert!(exchanges.by_message_id(FlowName(7), 0, 103).is_none());
+        assert_eq!(exchanges.by_msn(FlowName(7), None, 2).unwrap().message_id, 102);
+        assert!(exchanges.by_msn(FlowName(7), None, 1).is_none());
+        assert!(exchanges.by_msn(FlowName(8), None, 5).is_none());
+        assert_eq!(exchanges.msns(FlowName(7), &mut [0; OF_A_FLOW]), [5, 4, 3, 2]);
     }
 
     /// Every message of two flows of one chain among the newest is found, and no other.
@@ -308,7 +382,8 @@ mod tests {
         let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; 300]));
         assert_eq!(exchanges.len, 256);
         // Two flows of one chain, one message in three, among others.
-        let flow = |number: u32| if number.is_multiple_of(3) { 5 + 256 * (number % 2) } else { number };
+        let flow =
+            |number: u32| FlowName(if number.is_multiple_of(3) { 5 + 256 * (number % 2) } else { number });
         for number in 1..2_000_u32 {
             exchanges.note(CoapExchange::new(
                 flow(number),
@@ -317,8 +392,8 @@ mod tests {
                 CoapToken::EMPTY,
                 None,
             ));
-            let found = |looked: u32| exchanges.by_msn(flow(looked), looked as u16).is_some();
-            let certain = |looked: u32| exchanges.by_message_id(flow(looked), looked as u16).is_some();
+            let found = |looked: u32| exchanges.by_msn(flow(looked), None, looked as u16).is_some();
+            let certain = |looked: u32| exchanges.by_message_id(flow(looked), 0, looked as u16).is_some();
             for looked in number.saturating_sub(400).max(1)..=number {
                 let age = number - looked;
                 // One in six is of the same flow.
@@ -334,9 +409,12 @@ mod tests {
         let mut exchanges = Exchanges::owned(64);
         exchanges.newest = u32::MAX - 100;
         for msn in 0..1_000 {
-            exchanges.note(CoapExchange::new(7, msn, msn, CoapToken::EMPTY, None));
+            exchanges.note(CoapExchange::new(FlowName(7), msn, msn, CoapToken::EMPTY, None));
             for back in 0..msn.min(30) {
-                assert_eq!(exchanges.by_message_id(7, msn - back).map(CoapExchange::msn), Some(msn - back));
+                assert_eq!(
+                    exchanges.by_message_id(FlowName(7), 0, msn - back).map(CoapExchange::msn),
+                    Some(msn - back)
+                );
             }
         }
     }

@@ -2,6 +2,7 @@
 //! and feedback. The page `docs/engine.md` has them in the order of the life of a context.
 
 pub(crate) mod arrival;
+pub(crate) mod brief;
 pub(crate) mod caution;
 pub(crate) mod churn;
 pub(crate) mod establish;

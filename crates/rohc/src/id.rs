@@ -66,8 +66,6 @@ identifiers! {
     RtpUdpLite = 0x0007 "rtp-udp-lite" "rtp" "udp-lite",
     /// 0x0008, UDP-Lite/IP. RFC 4019, with RFC 4815.
     UdpLite = 0x0008 "udp-lite" "udp-lite",
-    /// 0x0081, CoAP/UDP/IP: `docs/coap-profile.md`.
-    Coap = 0x0081 "coap" "coap",
     /// 0x0101, RTP/UDP/IP. RFC 5225.
     RtpV2 = 0x0101 "rtp-v2" "v2",
     /// 0x0102, UDP/IP. RFC 5225.
@@ -80,6 +78,8 @@ identifiers! {
     RtpUdpLiteV2 = 0x0107 "rtp-udp-lite-v2" "v2",
     /// 0x0108, UDP-Lite/IP. RFC 5225.
     UdpLiteV2 = 0x0108 "udp-lite-v2" "v2",
+    /// 0x0181, CoAP/UDP/IP: `docs/coap-profile.md`.
+    Coap = 0x0181 "coap" "coap",
 }
 
 impl ProfileId {

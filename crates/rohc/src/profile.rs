@@ -118,7 +118,7 @@ macro_rules! registry {
                 $($(#[$attribute])* if let Some(done) = compressor.compress_by::<$sender>(packet, out) {
                     return done;
                 })+
-                compressor.uncompressed(packet.now, packet.chain.packet(), out)
+                compressor.compress_by_none(packet, out)
             }
 
             /// True if a profile of the channel predicts packets.
@@ -306,7 +306,7 @@ registry! {
 
 #[cfg(feature = "coap")]
 impl<'m> Decompressor<'m> {
-    /// Sets the provisioned bases of profile 0x0081, which must be those of the compressor.
+    /// Sets the provisioned bases of profile 0x0181, which must be those of the compressor.
     pub fn with_bases(mut self, bases: Slots<'m, coap::Base>) -> Self {
         self.shared.coap.bases = bases;
         self
@@ -331,14 +331,14 @@ rooms! {
 
 #[cfg(feature = "coap")]
 impl<'m> Compressor<'m> {
-    /// Sets the provisioned bases of profile 0x0081, of which at most 256 are used. They are a parameter of the
+    /// Sets the provisioned bases of profile 0x0181, of which at most 256 are used. They are a parameter of the
     /// channel: the decompressor must have the same, in the same order.
     pub fn with_bases(mut self, bases: Slots<'m, coap::Base>) -> Self {
         self.shared.coap.bases = bases;
         self
     }
 
-    /// Iterates over the templates that the contexts of profile 0x0081 have learned, as bases for similar flows,
+    /// Iterates over the templates that the contexts of profile 0x0181 have learned, as bases for similar flows,
     /// by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = coap::Base> + '_ {
         let contexts =

@@ -73,6 +73,7 @@ const OPEN: &[&str] = &[
     "UdpLite all wrong",
     "all outage",
     "CoapMix outage",
+    "CoapClients outage",
 ];
 
 #[test]

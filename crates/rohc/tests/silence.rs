@@ -60,7 +60,7 @@ fn cell(setup: &JourneySetup, bursts: &[u64], size: &Size) -> JourneyOutcome {
         let first = 80 + random.below(64);
         let seed = random.next();
         // Two endpoints take turns in a mix.
-        let turns = if setup.kind == SourceKind::CoapMix { 2 } else { 1 };
+        let turns = if setup.kind.is_coap_mix() { 2 } else { 1 };
         all.add(&run(setup, &mut Burst { first, packets: lost }, seed, turns * (first + lost + BEHIND)));
         if all.sent >= packets && i >= bursts.len() {
             return all;

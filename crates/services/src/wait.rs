@@ -60,6 +60,14 @@ impl<'s> Wait<'s> {
         self.event_loop.add_for(file, FILE, what)
     }
 
+    /// Waits for this file no more.
+    ///
+    /// # Errors
+    /// The file was not added.
+    pub fn remove(&self, file: impl AsFd) -> Result<(), thinair_os::Error> {
+        self.event_loop.remove(file)
+    }
+
     /// Adds or removes waiting for room to write.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub struct Surroundings<'s> {
     pub runtime: Option<PathBuf>,
     /// Default folder for epochs.
     pub state: PathBuf,
-    /// Reads a file with bases of profile 0x0081.
+    /// Reads a file with bases of profile 0x0181.
     pub templates: &'s dyn Fn(&Path) -> Result<Vec<Base>, String>,
     /// Resolves a host name to addresses.
     pub resolve: &'s dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,

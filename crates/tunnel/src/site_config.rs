@@ -259,7 +259,7 @@ pub struct ChannelConfig {
     pub window: u8,
     /// Least reorder ratio of ROHCv2, as in [`CompressorConfig`].
     pub reorder_ratio: ReorderRatio,
-    /// Provisioned bases of profile 0x0081, equal at all ends.
+    /// Provisioned bases of profile 0x0181, equal at all ends.
     pub bases: Vec<Base>,
     /// Format of packets that no profile compresses. False: ROHC packet of the uncompressed profile. True:
     /// plain IP packet, if the packaging has Types.

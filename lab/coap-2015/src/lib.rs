@@ -11,7 +11,7 @@
 //! checksum of other packets, and each CRC covers the CoAP header, too. Ports tell profile 0x0002 which flow a message is of, so that
 //! flows between equal ports get ports of their own on the way to it.
 //!
-//! Not supported are large CIDs, channels with profile 0x0081 or those of RFC 5225, R-mode, extension headers and tunnels of IP in IP:
+//! Not supported are large CIDs, channels with profile 0x0181 or those of RFC 5225, R-mode, extension headers and tunnels of IP in IP:
 //! such packets use the profiles of the channel. Nothing is allocated.
 
 #![no_std]

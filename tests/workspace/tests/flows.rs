@@ -47,7 +47,7 @@ fn assert_sound(capture: &Path, name: &str, mode: Option<&str>) {
 #[test]
 fn no_flow_of_any_capture_is_lost_wrong_or_larger() {
     let captures = captures();
-    assert!(captures.len() >= 35, "{captures:?}");
+    assert!(captures.len() >= 42, "{captures:?}");
     for mode in [None, Some("r")] {
         for capture in &captures {
             assert_sound(capture, &capture.display().to_string(), mode);

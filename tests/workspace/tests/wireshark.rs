@@ -17,7 +17,7 @@ use thinair_tests::{command, root, text};
 use thinair_wire::header::coap::Coap;
 
 /// Profile of the dissector.
-const COAP: u64 = 0x81;
+const COAP: u64 = 0x181;
 
 const PROFILES: &str = "--profiles=udp,ip,coap";
 
@@ -202,7 +202,7 @@ fn damaged_packets_are_survived() {
     write(&damaged, &packets);
     for packet in dissected_by_tshark(&damaged, &[]) {
         let is_refused = packet[6] != "right" && !packet[12].is_empty();
-        assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
+        assert!(is_refused || packet[2] != "0x0181", "{packet:?}");
     }
 
     // Every packet truncated at every octet, after a packet that establishes its context; and with every octet changed.
@@ -232,7 +232,9 @@ fn feedback_is_read_in_the_form_of_its_profile() {
         ok(compress.arg("--feedback-out").args([&feedback, &capture, &rohc]).output().unwrap());
         let fields =
             ["rohc_coap.feedback_form", "rohc_coap.crc_status", "rohc_coap.acktype", "_ws.expert.message"];
-        let shown = fields_of(&feedback, &[], &fields);
+        let mut shown = fields_of(&feedback, &[], &fields);
+        // That has one octet, the same in all profiles.
+        shown.retain(|element| element[0] != "FEEDBACK-1");
         assert!(!shown.is_empty());
         for element in shown {
             assert_eq!(element, [form, "right", "0", ""]);

@@ -189,6 +189,23 @@ fn the_course_of_a_flow_ends_at_its_sums() {
 }
 
 #[test]
+fn headers_of_new_flows_are_those_of_their_first_packets() {
+    let firsts = [datagram(1, 2, 1, b"one"), datagram(2, 1, 1, b"two"), datagram(3, 4, 1, b"three")];
+    let more = firsts.iter().cycle().take(12).cloned();
+    let packets: Vec<_> = firsts.iter().cloned().chain(more).collect();
+
+    let alone = run(settings(), &firsts, |at| at * 1_000_000);
+    let whole = run(settings(), &packets, |at| at * 1_000_000);
+
+    assert_eq!((whole.totals.flows, whole.totals.traffic.first_header_bytes_in), (3, 3 * 28));
+    // The rules of SCHC depend on all packets.
+    for (alone, whole) in alone.totals.schemes.iter().zip(&whole.totals.schemes).take(2) {
+        assert_eq!(whole.first_header_bytes_out, alone.layers_out.all_headers(), "{}", whole.id());
+        assert!(whole.first_header_bytes_out < whole.layers_out.all_headers(), "{}", whole.id());
+    }
+}
+
+#[test]
 fn records_that_come_one_by_one_count_as_those_of_a_file() {
     let capture = std::fs::read("../../captures/coap_udp4_observe.pcap").unwrap();
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();

@@ -41,7 +41,7 @@ fn captures_are_sent_octet_for_octet_as_before() {
     for path in captures(&folder) {
         add(&mut digests, stem(&path), &of_capture(&path), RtpDetection::default());
     }
-    compare(&digests, "captures.txt", 35);
+    compare(&digests, "captures.txt", 42);
 }
 
 #[test]

@@ -109,7 +109,9 @@ fn compared(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) ->
 fn all_modes(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> Option<Section> {
     let all: Vec<_> = outcome.totals.schemes.iter().collect();
     let table = rows::schemes(settings, outcome, &all, rows::Columns::All);
-    shown.best().map(|_| Section::new("All schemes and modes").text(ALL_MODES).table(table))
+    let text =
+        format!("{ALL_MODES} Column new flow is the mean header of {}.", words::first_packets(outcome));
+    shown.best().map(|_| Section::new("All schemes and modes").text(text).table(table))
 }
 
 const ALL_MODES: &str = "Feedback and refreshes are among the octets. A refresh repeats a context that the receiver may have \

@@ -34,8 +34,14 @@ pub(crate) fn schemes(
     rows.column("headers (B)", header(traffic.layers_in.all_headers()), |scheme| {
         header(scheme.layers_out.all_headers())
     });
+    if all {
+        let header = |octets| Cell::number(words::per_packet(octets, outcome.totals.flows), 1);
+        rows.column("new flow", header(traffic.first_header_bytes_in), |scheme| {
+            header(scheme.first_header_bytes_out)
+        });
+    }
     if all || outcome.mismatches() > 0 {
-        rows.column("wrong packets", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
+        rows.column("wrong", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
     }
     if all {
         rows.some("feedback", 0, |scheme| scheme.feedback_bytes);

@@ -89,7 +89,8 @@ pub(crate) fn schemes(settings: &Settings, outcome: &Outcome) -> Table {
     table.note = format!(
         "Octets of packets and of feedback. Each packet was compressed, decompressed and compared: it is wrong if it did not come \
          back bit for bit. Headers are those of IP, transport, CoAP and RTP, or the compressed ones in their \
-         place. {}",
+         place: means of all packets, and of {} (new flow). {}",
+        words::first_packets(outcome),
         words::terms(settings, outcome)
     );
     table

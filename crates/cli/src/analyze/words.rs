@@ -201,6 +201,12 @@ pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
     terms.join(" ")
 }
 
+/// Packets that begin flows: `the first packets of 80 flows`.
+pub(crate) fn first_packets(outcome: &Outcome) -> String {
+    let flows = counted(outcome.totals.flows, "flow");
+    format!("the first packet{} of {flows}", if outcome.totals.flows == 1 { "" } else { "s" })
+}
+
 /// Summary of a capture in one line.
 pub(crate) fn input(input: &InputSummary) -> String {
     let mut line = format!(

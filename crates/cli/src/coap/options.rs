@@ -95,8 +95,8 @@ pub(crate) struct RequestOptions {
     /// Block size in octets, a power of 2 from 16 to 1024 [default: 1024]
     #[arg(long, value_name = "N", value_parser = block_size, help_heading = "Transmission")]
     block_size: Option<BlockSize>,
-    /// Token length in octets, 1 to 8
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
+    /// Token length in octets, 1 to 8. Tokens to a server count from a random start
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
     token_length: u8,
     /// Maximum size of the response in octets; it is kept in memory
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 64 << 20, help_heading = "Transmission")]
@@ -145,8 +145,8 @@ impl RequestOptions {
             limits: Limits { max_body: self.max_body, ..config.limits },
             policy: Policy {
                 block_size: self.block_size.unwrap_or(config.policy.block_size),
-                tokens: Tokens::Random(self.token_length),
-                ..config.policy
+                tokens: Tokens::Sequence(self.token_length),
+                ..Policy::CLIENT
             },
         }
     }

@@ -32,9 +32,9 @@ impl<'a> ResponseOutput<'a> {
         Self { asked, is_terminal: io::stdout().is_terminal(), shown: 0 }
     }
 
-    /// True if several messages are printed: notifications, or responses of a group.
+    /// True if several messages are printed: notifications, responses of a group, or of several requests.
     const fn is_one_of_many(&self) -> bool {
-        self.asked.observe.is_some() || self.options().group.is_some()
+        self.asked.observe.is_some() || self.options().group.is_some() || self.asked.in_series
     }
 
     const fn options(&self) -> &'a RequestOptions {
@@ -101,7 +101,7 @@ impl<'a> ResponseOutput<'a> {
         Ok(())
     }
 
-    /// Prints a payload. Text payloads of an observation are separated by newlines.
+    /// Prints a payload. Text payloads of several messages are separated by newlines.
     fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Continuation> {
         let payload = &*message.payload;
         if self.is_terminal {

@@ -32,9 +32,21 @@ pub(crate) struct RequestArguments {
 }
 
 #[derive(Args, Clone, Debug)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    request: RequestArguments,
+    #[arg(value_name = "URI", value_parser = uri, help = "Further resources, requested in this order, from the same UDP port")]
+    further: Vec<Uri>,
+    #[command(flatten)]
+    repetition: Repetition,
+}
+
+#[derive(Args, Clone, Debug)]
 pub(crate) struct WithBody {
     #[command(flatten)]
     request: RequestArguments,
+    #[command(flatten)]
+    repetition: Repetition,
     /// Payload to send, as text
     #[arg(long, short, value_name = "TEXT", conflicts_with = "file", help_heading = "Request")]
     payload: Option<String>,
@@ -44,6 +56,16 @@ pub(crate) struct WithBody {
     /// Content-Format of the payload, a number or name such as json or application/cbor
     #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
     format: Option<u16>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Repetition {
+    /// Send the request N times, one after the other, from the same UDP port [default: 1]
+    #[arg(long = "repeat", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Transmission")]
+    count: Option<u64>,
+    /// Time from one repetition to the next; 0 or a late response: at once [default: 0]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = time, requires = "count", help_heading = "Transmission")]
+    every: Option<Duration>,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -63,19 +85,26 @@ fn uri(text: &str) -> Result<Uri, String> {
 }
 
 pub(super) fn run(method: Code, arguments: &RequestArguments) -> anyhow::Result<ExitCode> {
-    run_one(&Ask { method, arguments, payload: Vec::new(), content_format: None, observe: None })
+    run_one(&Ask::new(method, arguments))
+}
+
+pub(super) fn get(arguments: &Get) -> anyhow::Result<ExitCode> {
+    let Get { request, further, repetition } = arguments;
+    let further = further.iter().map(|uri| RequestArguments { uri: uri.clone(), ..request.clone() });
+    let all: Vec<_> = std::iter::once(request.clone()).chain(further).collect();
+    run_all(all.iter().map(|arguments| Ask::new(Code::GET, arguments)).collect(), repetition)
 }
 
 pub(super) fn run_with_body(method: Code, arguments: &WithBody) -> anyhow::Result<ExitCode> {
     let payload = arguments.payload()?;
     let content_format = arguments.format;
-    run_one(&Ask { method, arguments: &arguments.request, payload, content_format, observe: None })
+    let asked = Ask { payload, content_format, ..Ask::new(method, &arguments.request) };
+    run_all(vec![asked], &arguments.repetition)
 }
 
 pub(super) fn observe(arguments: &Observe) -> anyhow::Result<ExitCode> {
     let observe = Some((arguments.count, arguments.duration));
-    let (method, payload) = (Code::GET, Vec::new());
-    run_one(&Ask { method, arguments: &arguments.request, payload, content_format: None, observe })
+    run_one(&Ask { observe, ..Ask::new(Code::GET, &arguments.request) })
 }
 
 /// A request with its arguments.
@@ -86,6 +115,14 @@ pub(super) struct Ask<'a> {
     pub(super) content_format: Option<u16>,
     /// For an observation: maximum number of notifications and maximum duration.
     pub(super) observe: Option<(Option<u64>, Option<Duration>)>,
+    /// True if it is one of several requests.
+    pub(super) in_series: bool,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) const fn new(method: Code, arguments: &'a RequestArguments) -> Self {
+        Self { method, arguments, payload: Vec::new(), content_format: None, observe: None, in_series: false }
+    }
 }
 
 impl WithBody {
@@ -111,10 +148,15 @@ mod linux;
 #[cfg(target_os = "linux")]
 pub(super) use linux::discover;
 #[cfg(target_os = "linux")]
-use linux::run_one;
+use linux::{run_all, run_one};
 
 #[cfg(not(target_os = "linux"))]
 fn run_one(_: &Ask<'_>) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("CoAP requests need Linux")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run_all(_: Vec<Ask<'_>>, _: &Repetition) -> anyhow::Result<ExitCode> {
     anyhow::bail!("CoAP requests need Linux")
 }
 

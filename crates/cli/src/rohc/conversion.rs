@@ -100,7 +100,7 @@ pub(super) struct ConversionSettings {
     pub(super) mode: Mode,
     /// Format of the ROHC packets and feedback in the output.
     pub(super) framing: RecordFraming,
-    /// Provisioned bases of profile 0x0081.
+    /// Provisioned bases of profile 0x0181.
     pub(super) bases: Vec<Base>,
     /// Their name, if a template file is given.
     pub(super) template: Option<String>,

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::hash::Hash;
 use core::time::Duration;
 
+use thinair_wire::header::coap::Type;
 use thinair_wire::time::Instant;
 
 use super::Endpoint;
@@ -19,6 +20,7 @@ use crate::message::Message;
 use crate::number;
 use crate::request::Received;
 use crate::table::SlotKey;
+use crate::token::Token;
 
 /// Largest number of restarts of a transfer.
 const RESTARTS: u8 = 3;
@@ -57,8 +59,10 @@ pub(super) struct BodyDownload {
 
 /// Action after a response.
 enum NextStep<'d> {
-    /// Send the next message of the call.
-    Send,
+    /// Send the next block of a transfer.
+    Continue,
+    /// Send the first message of a transfer: the request again, or one for the blocks that follow a notification.
+    Begin,
     /// Ignore an old response.
     Ignore,
     Fail(CallError),
@@ -100,12 +104,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 self.end_call(now, key);
                 Some(Event::Failed { call: CallId(key), error })
             }
-            NextStep::Send => {
+            NextStep::Continue | NextStep::Begin => {
+                let anew = matches!(next, NextStep::Begin);
                 let call = self.calls.get(key)?;
                 let sent = call.upload.map_or(call.body.len(), |upload| upload.start);
                 let received = call.download.as_ref().map_or(0, |download| download.octets.len());
                 let total = call.download.as_ref().and_then(|download| download.total);
-                if let Err(error) = self.send_call(now, key, true) {
+                if let Err(error) = self.send_call(now, key, anew) {
                     self.end_call(now, key);
                     return Some(Event::Failed { call: CallId(key), error });
                 }
@@ -168,7 +173,11 @@ impl Call {
             && let Some(echo) = message.options.first(number::ECHO)
         {
             self.echo = Some(echo.to_vec());
-            return NextStep::Send;
+            let is_within = self.download.is_some() || self.upload.is_some_and(|upload| upload.start > 0);
+            return if is_within { NextStep::Continue } else { NextStep::Begin };
+        }
+        if !stream && message.message_type != Type::Acknowledgement && self.is_late(&message.token, digest) {
+            return NextStep::Ignore;
         }
         if let Some(next) = self.next_block1(message, digest) {
             return next;
@@ -178,9 +187,26 @@ impl Call {
         }
         if self.is_worth_a_restart(message, digest) {
             self.download = None;
-            return NextStep::Send;
+            return NextStep::Begin;
         }
         self.next_block2(message, digest, stream, limit)
+    }
+
+    /// True if a response is to an earlier message of the transfer than the one under way. A server that processes a
+    /// retransmission again sends a second separate response.
+    pub(super) fn is_late(&self, token: &Token, digest: &Digest) -> bool {
+        let is_before = |block: Block, at: usize, size: BlockSize| {
+            // A block may be acknowledged in a smaller size.
+            block.offset() < at && (block.num as usize) < at / size.octets()
+        };
+        let is_late =
+            |block: Option<Block>, at: usize, size| block.is_some_and(|block| is_before(block, at, size));
+        self.token == *token
+            && match (&self.download, self.upload) {
+                (Some(download), _) => is_late(digest.block2, download.octets.len(), download.size),
+                (None, Some(upload)) => is_late(digest.block1, upload.start, upload.size),
+                (None, None) => false,
+            }
     }
 
     /// True if the first block is fetched again, in a larger size: a server that does not know yet whether the client
@@ -210,13 +236,13 @@ impl Call {
             let smaller =
                 hint.filter(|hint| size.is_none_or(|size| *hint < size) && hint.octets() < self.body.len())?;
             self.upload = Some(Upload { start: 0, end: 0, size: smaller });
-            return Some(NextStep::Send);
+            return Some(NextStep::Begin);
         }
         let upload = self.upload.as_mut()?;
         if message.code == code::REQUEST_ENTITY_INCOMPLETE && upload.start > 0 && self.restarts < RESTARTS {
             self.restarts += 1;
             (upload.start, upload.end) = (0, 0);
-            return Some(NextStep::Send);
+            return Some(NextStep::Begin);
         }
         if upload.end >= self.body.len() || message.code.class() != 2 {
             return None;
@@ -229,7 +255,7 @@ impl Call {
         if let Some(hint) = hint {
             upload.size = upload.size.min(hint);
         }
-        Some(NextStep::Send)
+        Some(NextStep::Continue)
     }
 
     /// Returns the step after a response: the next block, delivery of the body, or failure. RFC 7959, section 2.4.
@@ -275,7 +301,7 @@ impl Call {
             if self.observing == Observing::Active {
                 self.observing = Observing::Registering;
             }
-            return NextStep::Send;
+            return NextStep::Begin;
         }
         if download.octets.len() != block.offset() {
             return NextStep::Fail(CallError::BadBlock);
@@ -290,7 +316,8 @@ impl Call {
             self.observing = Observing::Active;
         }
         self.download = Some(download);
-        NextStep::Send
+        // The blocks of a notification are fetched by another Token than that of the observation. RFC 7959, section 2.6.
+        if self.observed.is_some() && block.num == 0 { NextStep::Begin } else { NextStep::Continue }
     }
 
     fn complete<'d>(&mut self, payload: Cow<'d, [u8]>, notification: bool) -> NextStep<'d> {

@@ -27,7 +27,7 @@ pub(crate) struct Call {
     confirmable: bool,
     options: OptionList,
     pub(super) body: Vec<u8>,
-    /// The Token of the latest message.
+    /// Token of the latest message: one for all messages of a transfer.
     pub(super) token: Token,
     pub(super) flight: Option<SlotKey>,
     deadline: Option<Instant>,
@@ -134,33 +134,27 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn new_token(&mut self, peer_key: SlotKey, counted: bool) -> Token {
         let longest = if counted { 7 } else { 8 };
         let whole = |value: u64, len: usize| match counted {
-            true => Token::of(value << 8, len.min(longest) + 1),
+            true => Token::of(value << 8, len + 1),
             false => Token::of(value, len),
         };
+        let (shortest, attempts) = match self.config.policy.tokens {
+            Tokens::Counting => (1, 32),
+            Tokens::Random(len) => (usize::from(len), 32),
+            // Only as many are in use.
+            Tokens::Sequence(len) => (usize::from(len), self.by_token.len() + 1),
+        };
         loop {
-            let random = match self.config.policy.tokens {
-                Tokens::Counting => 0,
-                Tokens::Random(_) => self.random(),
-            };
-            let Some(peer) = self.peers.get_mut(peer_key) else { return Token::EMPTY };
-            match self.config.policy.tokens {
-                Tokens::Random(len) => {
-                    // If the short ones are in use, a longer one is not.
+            for len in shortest.clamp(1, longest)..=longest {
+                for _ in 0..attempts {
+                    let random = match self.config.policy.tokens {
+                        Tokens::Counting | Tokens::Sequence(_) => 0,
+                        Tokens::Random(_) => self.random(),
+                    };
+                    let Some(peer) = self.peers.get_mut(peer_key) else { return Token::EMPTY };
+                    let token = whole(random ^ peer.token, len);
                     peer.token = peer.token.wrapping_add(1);
-                    let token = whole(random ^ peer.token, usize::from(len.max(1)));
                     if !self.by_token.contains_key(&(peer_key, token)) {
                         return token;
-                    }
-                }
-                Tokens::Counting => {
-                    for len in 1..=longest {
-                        for _ in 0..32 {
-                            let token = whole(peer.token, len);
-                            peer.token = peer.token.wrapping_add(1);
-                            if !self.by_token.contains_key(&(peer_key, token)) {
-                                return token;
-                            }
-                        }
                     }
                 }
             }
@@ -201,8 +195,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Gives another message of a call another Token, to distinguish late responses from each other (RFC 9175, section
-    /// 4.2); the Token of an observation stays.
+    /// Gives a call another Token, to distinguish late responses from those that follow (RFC 9175, section 4.2); the Token
+    /// of an observation stays.
     fn renew_token(&mut self, key: SlotKey) -> Option<Token> {
         let call = self.calls.get(key)?;
         let (peer, token, counted) = (call.peer, call.token, call.counted);
@@ -221,10 +215,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(next)
     }
 
-    /// Sends the next message of a call; `again` if it is not the first.
-    pub(super) fn send_call(&mut self, now: Instant, key: SlotKey, again: bool) -> Result<(), CallError> {
+    /// Sends the next message of a call; `anew` if it does not continue a transfer, but begins another one.
+    pub(super) fn send_call(&mut self, now: Instant, key: SlotKey, anew: bool) -> Result<(), CallError> {
         self.clear_deadline(key);
-        if again {
+        if anew {
             self.renew_token(key).ok_or(CallError::Cancelled)?;
         }
         let call = self.calls.get(key).ok_or(CallError::Cancelled)?;
@@ -348,14 +342,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if call.observing == Observing::Active && call.download.is_none() {
             // RFC 7641, section 3.3.1.
             call.observing = Observing::Registering;
-            self.continue_call(now, key);
+            self.repeat_call(now, key);
             return;
         }
         self.call_failed(now, key, CallError::NoResponse);
     }
 
-    /// Sends the next message of a call; if that is impossible, the call fails.
-    pub(super) fn continue_call(&mut self, now: Instant, key: SlotKey) {
+    /// Sends a request of a call again; if that is impossible, the call fails.
+    pub(super) fn repeat_call(&mut self, now: Instant, key: SlotKey) {
         if let Err(error) = self.send_call(now, key, true) {
             self.call_failed(now, key, error);
         }
@@ -413,7 +407,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(flight) = state.flight.take() {
             self.land(now, flight);
         }
-        self.continue_call(now, call.0);
+        self.repeat_call(now, call.0);
         true
     }
 

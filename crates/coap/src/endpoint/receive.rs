@@ -174,8 +174,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.remembered.set(memory, Reply::Acknowledgement);
             self.reply(QueuedSend::Empty(peer, Type::Acknowledgement, message.message_id));
         }
-        // The response implies the acknowledgement that was lost (RFC 7252, section 5.2.2), a later notification does not.
-        let is_response = |call: &Call| digest.observe.is_none() || !call.is_observing(&message.token);
+        // The response implies the acknowledgement that was lost (RFC 7252, section 5.2.2); a later notification, or a second
+        // response to an earlier block, does not.
+        let is_response = |call: &Call| {
+            (digest.observe.is_none() || !call.is_observing(&message.token))
+                && !call.is_late(&message.token, digest)
+        };
         if let Some(key) = self.calls.get(call).filter(|call| is_response(call)).and_then(|call| call.flight)
         {
             self.arrived(now, key);

@@ -11,3 +11,4 @@ mod protection;
 mod reliability;
 mod streams;
 mod support;
+mod tokens;

@@ -50,6 +50,15 @@ pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
     bind().attempt(|| format!("listen to {address}"))
 }
 
+/// Disconnects a socket from its peer. It keeps its port if that was bound by number, and gets another source address when
+/// it is connected again.
+///
+/// # Errors
+/// The socket is invalid.
+pub fn disconnect(socket: &UdpSocket) -> io::Result<()> {
+    Ok(rustix::net::connect_unspec(socket)?)
+}
+
 /// Reports for each datagram from now on the address of this machine that it was sent to
 /// ([`ReceiveBatch::iter_with_own`](super::ReceiveBatch::iter_with_own)): a socket bound to no address can answer from that
 /// address.

@@ -147,7 +147,7 @@ impl Default for CoapConfig {
     }
 }
 
-/// Smallest formats of profile 0x0081 that a compressor may use.
+/// Smallest formats of profile 0x0181 that a compressor may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FormatPolicy {
     /// `pt_0c` where the UDP checksum is carried; otherwise `pt_1`, and `pt_0` once feedback reports few losses.

@@ -8,6 +8,7 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{Feedback, FeedbackForm};
+use crate::flow::brief::FirstContext;
 use crate::storage::{Shared, SharedRoom};
 
 /// A packet to be compressed.
@@ -19,13 +20,15 @@ pub(crate) struct OutgoingPacket<'a, 'p, 'm> {
     pub(crate) linked: Option<Linked<'a, 'm>>,
     /// The CID of a context that the flow has taken over, and of which the decompressor still has memory.
     pub(crate) owed: Option<Cid>,
+    /// Context for the first packet of a flow.
+    pub(crate) first: FirstContext,
     /// It belongs to the flow of the packet before, and is not the expected one.
     pub(crate) is_irregular: bool,
 }
 
 impl<'a, 'p, 'm> OutgoingPacket<'a, 'p, 'm> {
     pub(crate) fn new(now: Instant, chain: &'a HeaderChain<'p>, linked: Option<Linked<'a, 'm>>) -> Self {
-        Self { now, chain, linked, owed: None, is_irregular: false }
+        Self { now, chain, linked, owed: None, first: FirstContext::Own, is_irregular: false }
     }
 }
 

@@ -87,6 +87,17 @@ impl Churn {
         self.waiting[at] = Waiting { hash: hash as u16, turn: self.turn, packets: 0, adds };
     }
 
+    /// True if a flow without context has had a packet before.
+    pub(crate) fn knows(&self, hash: u32) -> bool {
+        self.find(hash).is_some()
+    }
+
+    /// Records a packet of a flow that gets no context for now.
+    pub(crate) fn note_without(&mut self, hash: u32) {
+        let at = self.entry(hash);
+        self.waiting[at] = Waiting { hash: hash as u16, turn: self.turn, packets: 1, adds: 0 };
+    }
+
     /// Counts a packet of a flow without context. Returns the number of its packets since the least recently used context had
     /// one; `None` if flows need not wait.
     pub(crate) fn count(&mut self, hash: u32) -> Option<u8> {

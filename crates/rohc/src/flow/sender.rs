@@ -12,7 +12,9 @@ use crate::compressor::{
 };
 use crate::exchange::Linked;
 use crate::field::timer::{FarClock, TimerLimits};
+use crate::flow::brief::{FirstContext, Shape};
 use crate::flow::table::{FlowKey, FlowTable};
+use crate::id::ProfileId;
 use crate::profile::uncompressed::UncompressedSender;
 use crate::profile::{Held, SenderPlace};
 use crate::storage::{Shared, SharedRoom};
@@ -80,6 +82,11 @@ pub(crate) trait Sender: SenderContext + Held<SenderPlace> {
     /// True if a flow may begin with the packet.
     fn may_begin(_packet: &Self::Packet<'_>) -> bool {
         true
+    }
+
+    /// True if the flow of a packet is known by its ports and addresses alone.
+    fn is_of_ports(_packet: &Self::Packet<'_>) -> bool {
+        false
     }
 
     /// True if a flow that has a context of another profile stays there.
@@ -179,6 +186,8 @@ pub(crate) enum Obstacle {
     NoBeginning,
     /// Its flow gets no context for now.
     NotAdmitted,
+    /// It is the first packet of a brief flow, for a context of the IP profile or of profile 0x0000.
+    Brief,
     /// The flow uses another profile for now: its context was not worth its octets.
     Rests,
     /// The context, which may have been made for this packet, cannot compress it.
@@ -407,7 +416,22 @@ impl<'m> Compressor<'m> {
         if !S::may_begin(recognized) || S::yields(recognized) && SenderPlace::has_flow(self, packet.chain) {
             return Err(Obstacle::NoBeginning);
         }
-        self.place::<S>(packet, recognized, hash).ok_or(Obstacle::NotAdmitted)
+        let hosts = self.flows.hosts(packet.chain.packet());
+        let is_own = packet.first == FirstContext::Own && S::is_of_ports(recognized);
+        let shape = is_own.then(|| Shape::of(packet.chain, hosts)).flatten();
+        if let Some(shape) = shape {
+            let profiles = self.config.channel.profiles();
+            let has_ip = profiles.has(ProfileId::Ip) || profiles.has(ProfileId::IpV2);
+            packet.first = self.flows.first_context(packet.now, hash, shape, has_ip);
+            if packet.first != FirstContext::Own {
+                return Err(Obstacle::Brief);
+            }
+        }
+        let cid = self.place::<S>(packet, recognized, hash, hosts).ok_or(Obstacle::NotAdmitted)?;
+        if let Some(shape) = shape {
+            self.flows.note_birth(packet.now, hash, shape, cid);
+        }
+        Ok(cid)
     }
 
     /// Gives a context to a new flow; `None` if it gets none for now.
@@ -416,11 +440,19 @@ impl<'m> Compressor<'m> {
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         recognized: &S::Packet<'_>,
         hash: u32,
+        hosts: u64,
     ) -> Option<Cid> {
         let now = packet.now;
-        let pair = self.admit(now, hash, packet.chain.packet())?;
+        let pair = HostPairs::of(hosts);
+        let is_shared = packet.first != FirstContext::Own;
+        if packet.first == (FirstContext::Shared { may_begin: false }) || !self.admits(now, hash, pair) {
+            return None;
+        }
         let flows = self.flows_of::<S>();
-        let placement = S::place(recognized, hash, now, &flows);
+        let mut placement = S::place(recognized, hash, now, &flows);
+        if let (PlacementCid::Next, Some(zero)) = (placement.cid, flows.table.left_zero(is_shared)) {
+            placement.cid = PlacementCid::Over(zero);
+        }
         let cid = match placement.cid {
             PlacementCid::Next => flows.table.next(pair)?,
             PlacementCid::Over(cid) | PlacementCid::Renewed(cid) => cid,
@@ -437,17 +469,16 @@ impl<'m> Compressor<'m> {
         let start = Start { now, cid, before: flows.context::<S>(cid), base, is_pattern, random };
         let context = S::new(recognized, start, config, S::Room::of_mut(shared));
         self.flows.set(cid, context);
+        if is_shared {
+            self.flows.note_shared(cid);
+        }
         Some(cid)
     }
 
-    /// Admits a flow without a context, and returns the index of its two hosts. `None` if it uses another profile for now, since the
-    /// decompressor has rejected it, or other flows need the contexts more.
-    fn admit(&mut self, now: Instant, hash: u32, packet: &[u8]) -> Option<u8> {
-        if self.flows.is_rejected(hash, now) {
-            return None;
-        }
-        let pair = self.flows.pair(packet);
-        self.flows.admits(hash, pair).then_some(pair)
+    /// Admits a flow of two hosts without a context. False if it uses another profile for now, since the decompressor has rejected it, or
+    /// other flows need the contexts more.
+    fn admits(&mut self, now: Instant, hash: u32, pair: u8) -> bool {
+        !self.flows.is_rejected(hash, now) && self.flows.admits(hash, pair)
     }
 
     /// Takes the context of a place for a flow of two hosts. The memory of the flow that had it returns to the channel. True if it had some:
@@ -464,6 +495,23 @@ impl<'m> Compressor<'m> {
             PlacementCid::Renewed(_) => cid,
         };
         Some(self.release(cid))
+    }
+
+    /// Compresses a packet that no profile has accepted by profile 0x0000. Its context gets the CID that a brief flow has left.
+    pub(crate) fn compress_by_none(
+        &mut self,
+        packet: &OutgoingPacket<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Outcome {
+        if packet.first != FirstContext::Own
+            && self.flows.uncompressed().is_none()
+            && let Some(zero) = self.flows.left_zero(true)
+            && let Some(cid) = self.flows.take(zero, 0, HostPairs::NONE)
+        {
+            self.flows.note_shared(cid);
+            return self.uncompressed_instead(packet.now, cid, packet.chain.packet(), out);
+        }
+        self.uncompressed(packet.now, packet.chain.packet(), out)
     }
 
     /// Sends octets by profile 0x0000, an IP packet or not. Those that no version of IP begins with go as IR packets, for a
@@ -491,6 +539,7 @@ impl<'m> Compressor<'m> {
 
     fn uncompressed_by(&mut self, now: Instant, cid: Cid, packet: &[u8], out: &mut [u8]) -> Outcome {
         self.flows.touch(cid);
+        self.flows.note_without_profile(cid);
         let context = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let too_small = CompressError::OutputTooSmall { have: out.len() };
         context.compress(now, packet, cid, &self.config, out).map_err(|_| too_small)

@@ -7,7 +7,8 @@
 
 use thinair_wire::time::Instant;
 
-use super::churn::{Churn, IF_PAID, IF_UNPAID};
+use super::brief::{BriefFlows, FirstContext, Shape};
+use super::churn::{Churn, End, IF_PAID, IF_UNPAID};
 use super::worth::{Balance, HostPairs};
 use crate::cid::Cid;
 use crate::profile::{Held, SenderPlace as Place};
@@ -121,6 +122,7 @@ pub(crate) struct FlowTable<'m> {
     uncompressed: Option<Cid>,
     pairs: HostPairs,
     churn: Churn,
+    brief: BriefFlows,
     /// Octets of the last feedback, which an IR packet is likely to get; 0 before the first.
     answer: u8,
     /// Octets above plain headers that a context may cost at any time.
@@ -161,6 +163,7 @@ impl<'m> FlowTable<'m> {
             uncompressed: None,
             pairs: HostPairs::new(),
             churn: Churn::new(),
+            brief: BriefFlows::new(),
             answer: 0,
             credit,
         }
@@ -236,9 +239,9 @@ impl<'m> FlowTable<'m> {
         self.churn.again()
     }
 
-    /// Returns the index of the two hosts of a packet, for [`claim`](Self::claim).
-    pub(crate) fn pair(&self, packet: &[u8]) -> u8 {
-        HostPairs::of(packet, self.key)
+    /// Returns a hash of the two hosts of a packet.
+    pub(crate) fn hosts(&self, packet: &[u8]) -> u64 {
+        HostPairs::hash(packet, self.key)
     }
 
     /// Returns the CID of a free context, or of the least recently used one.
@@ -288,6 +291,7 @@ impl<'m> FlowTable<'m> {
                     self.churn.note_end(link.tag & HASH, balance.end(self.credit));
                 }
             }
+            self.brief.note_end(cid);
         }
         if self.uncompressed == Some(cid) {
             self.uncompressed = None;
@@ -302,6 +306,15 @@ impl<'m> FlowTable<'m> {
         Some(cid)
     }
 
+    /// Files a context under another hash.
+    pub(crate) fn rehash(&mut self, cid: Cid, hash: u32) {
+        self.unlink_bucket(cid.value());
+        if let Some(link) = self.links.get_mut(cid.index()) {
+            link.tag = link.tag & !HASH | hash & HASH;
+        }
+        self.link_bucket(cid.value());
+    }
+
     /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
     pub(crate) fn admits(&mut self, hash: u32, pair: u8) -> bool {
         if self.used < self.capacity || self.capacity < ENOUGH {
@@ -310,6 +323,46 @@ impl<'m> FlowTable<'m> {
         let Some(packets) = self.churn.count(hash) else { return true };
         let has_paid = |cid: Cid| self.links.get(cid.index()).is_some_and(|link| link.balance().has_paid());
         packets >= IF_UNPAID || packets >= IF_PAID && self.next(pair).is_some_and(has_paid)
+    }
+
+    /// Returns the context for a packet of a flow without one, which is its first packet or was forgotten; `has_ip` if there is an IP
+    /// profile. Called once per flow and packet.
+    pub(crate) fn first_context(
+        &mut self,
+        now: Instant,
+        hash: u32,
+        shape: Shape,
+        has_ip: bool,
+    ) -> FirstContext {
+        let context = self.brief.first_context(now, shape, has_ip);
+        if context == FirstContext::Own || self.churn.knows(hash) {
+            return FirstContext::Own;
+        }
+        self.churn.note_without(hash);
+        context
+    }
+
+    /// Records that a flow of a shape has got a context of its own.
+    pub(crate) fn note_birth(&mut self, now: Instant, hash: u32, shape: Shape, cid: Cid) {
+        self.brief.note_birth(now, shape, hash, cid);
+    }
+
+    /// Records that flows share the context of a CID from now on.
+    pub(crate) fn note_shared(&mut self, cid: Cid) {
+        if cid == Cid::ZERO {
+            self.brief.note_shared_zero();
+        }
+    }
+
+    /// Records a packet of profile 0x0000.
+    pub(crate) fn note_without_profile(&mut self, cid: Cid) {
+        self.brief.note_without_profile(cid);
+    }
+
+    /// Returns CID 0, which takes no octet, if a brief flow has left it to a context that flows share, or these have left it to one of its
+    /// own.
+    pub(crate) fn left_zero(&self, for_shared: bool) -> Option<Cid> {
+        (self.brief.has_brief_zero(for_shared) && self.newest != Cid::ZERO.value()).then_some(Cid::ZERO)
     }
 
     /// Records the octets of feedback.
@@ -344,7 +397,12 @@ impl<'m> FlowTable<'m> {
             // The flow has a full credit, and saves octets again.
             return true;
         }
-        link.note_cost(before, sent, is_initialization, self.answer, credit)
+        let had_saved = link.balance().end(credit) == End::Paid;
+        let is_worth = link.note_cost(before, sent, is_initialization, self.answer, credit);
+        if !had_saved {
+            self.brief.note_packet(link.tag & HASH, cid, link.balance().end(credit));
+        }
+        is_worth
     }
 
     /// Puts a context into a place.

@@ -116,17 +116,21 @@ impl HostPairs {
     /// Index without hosts: the context of profile 0x0000.
     pub(crate) const NONE: u8 = PAIR;
 
-    /// Returns the index of the two hosts of a packet.
-    pub(crate) fn of(packet: &[u8], key: u64) -> u8 {
+    /// Returns a hash of the two hosts of a packet.
+    pub(crate) fn hash(packet: &[u8], key: u64) -> u64 {
         let addresses = match packet.first().map(|first| first >> 4) {
             Some(4) => packet.get(12..20),
             Some(6) => packet.get(8..40),
             _ => None,
         };
-        let hash = addresses.unwrap_or_default().chunks_exact(4).fold(key, |hash, word| {
+        addresses.unwrap_or_default().chunks_exact(4).fold(key, |hash, word| {
             let word = word.try_into().map_or(0, u32::from_be_bytes);
             (hash ^ u64::from(word)).wrapping_mul(0xA076_1D64_78BD_642F).rotate_left(29)
-        });
+        })
+    }
+
+    /// Returns the index of two hosts.
+    pub(crate) const fn of(hash: u64) -> u8 {
         (hash >> 32) as u8 % PAIRS as u8
     }
 

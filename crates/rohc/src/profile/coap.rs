@@ -1,4 +1,4 @@
-//! Profile 0x0081: CoAP over UDP over IP. `docs/coap-profile.md` specifies it.
+//! Profile 0x0181: CoAP over UDP over IP. `docs/coap-profile.md` specifies it.
 //!
 //! The state that both ends share for a flow is a `CoapState` with its templates; the headers of one packet are
 //! `HeaderFields`. A function per format moves fields to octets and back (`formats`). Fields that a packet does not
@@ -20,6 +20,7 @@ mod message;
 mod next;
 mod note;
 pub mod outline;
+mod ports;
 mod receiver;
 mod replicate;
 mod state;
@@ -51,8 +52,8 @@ struct Carries {
     message_type: bool,
     /// All 16 bits of the MSN.
     msn: bool,
-    /// The UDP checksum, in IR packets of a context that elides it elsewhere.
-    checksum: bool,
+    /// The port of the client.
+    port: bool,
 }
 
 impl Carries {
@@ -64,18 +65,18 @@ impl Carries {
         numbers: false,
         message_type: false,
         msn: false,
-        checksum: false,
+        port: false,
     };
 
     #[inline]
     fn is_nothing(&self) -> bool {
-        let Self { ip_id, message_id, request, token, numbers, message_type, msn, checksum } = *self;
+        let Self { ip_id, message_id, request, token, numbers, message_type, msn, port } = *self;
         // One word.
-        let all = [ip_id, message_id, request, token, numbers, message_type, msn, checksum];
+        let all = [ip_id, message_id, request, token, numbers, message_type, msn, port];
         u64::from_ne_bytes(all.map(u8::from)) == 0
     }
 
-    /// Fields that IR, `co_common` and `co_repair` carry.
+    /// Fields that IR, `co_common` and `co_repair` always carry.
     const EVERYTHING: Self = Self {
         ip_id: true,
         message_id: true,
@@ -84,7 +85,7 @@ impl Carries {
         numbers: true,
         message_type: true,
         msn: true,
-        checksum: false,
+        port: false,
     };
 }
 
@@ -110,6 +111,12 @@ struct Differences {
     flow_label: bool,
 }
 
+/// Step of the MSN up to which no port can be missed: the first packets of a flow carry it.
+const MOST_LOST: i32 = 4;
+
+/// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
+const FAR: i32 = 64;
+
 /// Interval of the MSNs that `k` bits may stand for, and of those that are tried in addition: the distance of its
 /// start below the last MSN, and the number of turns of the bits that may be added.
 #[inline]
@@ -134,10 +141,14 @@ struct HeaderFields<'p> {
     /// MSN of the message of the other direction that the packet refers to.
     request_msn: u16,
     names_request: bool,
+    /// Port of the client.
+    port: u16,
     checksum: u16,
     check: u16,
     token: CoapToken,
     carries: Carries,
+    /// The UDP checksum is carried, in an IR packet of a context that elides it elsewhere.
+    has_checksum: bool,
     /// The dynamic options, and their values: numbers, and octets.
     holes: Holes,
     numbers: [u32; MAX_DYNAMIC],
@@ -173,10 +184,12 @@ impl HeaderFields<'_> {
             ip_id: 0,
             request_msn: 0,
             names_request: false,
+            port: 0,
             checksum: 0,
             check: 0,
             token: CoapToken::EMPTY,
             carries: Carries::NOTHING,
+            has_checksum: false,
             holes: Holes::NONE,
             numbers: [0; MAX_DYNAMIC],
             octets: [&[]; MAX_DYNAMIC],

@@ -1,6 +1,6 @@
-//! Tests of profile 0x0081: sizes of established flows, and random exchanges that are restored bit for bit.
+//! Tests of profile 0x0181: sizes of established flows, and random exchanges that are restored bit for bit.
 
-use crate::common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram, packet, uint};
+use crate::common::coap::{CoapFlow, CoapSide, FlowName, Mix, TestMessage, datagram, packet, uint};
 use crate::common::{SplitMix64, cases};
 use proptest::prelude::*;
 use thinair_rohc::FormatPolicy;
@@ -11,7 +11,7 @@ use thinair_rohc::{
     ProfileSet, Refresh,
 };
 
-fn channel(cids: CidSpace, integrity: Integrity) -> Channel {
+pub(super) fn channel(cids: CidSpace, integrity: Integrity) -> Channel {
     let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
     Channel::new(cids, 15, profiles).unwrap().with_integrity_below(integrity)
 }
@@ -27,19 +27,21 @@ fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
 }
 
 /// Two ends of a link without delay.
-struct CoapLink {
+pub(super) struct CoapLink {
     config: CompressorConfig,
     mode: Mode,
     ends: [Endpoint<'static>; 2],
     now: u64,
-    last: Format,
-    error: Option<DecompressError>,
+    pub(super) last: Format,
+    pub(super) error: Option<DecompressError>,
+    /// Octets of feedback.
+    pub(super) feedback: usize,
 }
 
 impl CoapLink {
-    fn new(config: CompressorConfig, mode: Mode) -> Self {
+    pub(super) fn new(config: CompressorConfig, mode: Mode) -> Self {
         let ends = [endpoint(config, mode), endpoint(config, mode)];
-        Self { config, mode, ends, now: 0, last: Format::Ir, error: None }
+        Self { config, mode, ends, now: 0, last: Format::Ir, error: None, feedback: 0 }
     }
 
     /// Creates an end without contexts.
@@ -48,7 +50,7 @@ impl CoapLink {
     }
 
     /// Carries a packet, and returns its length on the link, and the delivered packet.
-    fn carry(&mut self, side: CoapSide, packet: &[u8]) -> (usize, Option<Vec<u8>>) {
+    pub(super) fn carry(&mut self, side: CoapSide, packet: &[u8]) -> (usize, Option<Vec<u8>>) {
         self.now += 100;
         let now = Instant::from_millis(self.now);
         let [a, b] = &mut self.ends;
@@ -60,6 +62,7 @@ impl CoapLink {
         self.error = received.err();
         let delivered = received.ok().map(|d| back[..d.len].to_vec());
         while let Some(len) = far.poll_feedback(&mut out) {
+            self.feedback += len;
             let _ = near.receive(now, &out[..len], &mut back);
         }
         (done.1, delivered)
@@ -158,6 +161,7 @@ proptest! {
         two_way: bool,
         elide: bool,
         format in 0..4_usize,
+        new_ports in any::<bool>(),
     ) {
         let cids = if large { CidSpace::Large } else { CidSpace::Small };
         let integrity = if elide { Integrity::Mic } else { Integrity::None };
@@ -166,7 +170,8 @@ proptest! {
             [FormatPolicy::Auto, FormatPolicy::Pt0, FormatPolicy::Pt1, FormatPolicy::Pt0c][format];
         let mut link = CoapLink::new(config, if two_way { Mode::Optimistic } else { Mode::Unidirectional });
         let mut random = SplitMix64(seed);
-        let mut messages = crate::common::coap::Mix::new(six, &mut random);
+        let mut messages =
+            if new_ports { Mix::of_clients(six, &mut random) } else { Mix::new(six, &mut random) };
         for i in 0..300 {
             let (side, sent) = messages.next(&mut random);
             let (_, delivered) = link.carry(side, &sent);

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod brief;
 mod churn;
 mod clock_ignored;
 mod coap;
@@ -20,6 +21,7 @@ mod memory;
 mod memory_limits;
 mod modes;
 mod never_larger;
+mod new_flows;
 mod pauses;
 mod predicted;
 mod profiles;

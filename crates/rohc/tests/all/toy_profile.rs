@@ -13,7 +13,7 @@ const MOST_LINES: usize = 5;
 /// Lines of the profile, each with its file and the line that it follows.
 const LINES: &[(&str, &str, &str)] = &[
     ("profile.rs", "pub(crate) mod rfc6846;", "pub(crate) mod toy;"),
-    ("id.rs", r#"    Coap = 0x0081 "coap" "coap","#, "    /// 0x00F0, a toy."),
+    ("id.rs", r#"    Coap = 0x0181 "coap" "coap","#, "    /// 0x00F0, a toy."),
     ("id.rs", "    /// 0x00F0, a toy.", r#"    Toy = 0x00F0 "toy","#),
     // Packets are offered to it before profile 0x0004, which accepts every packet.
     ("profile.rs", "registry! {", "    Toy: toy::ToySender, toy::ToyReceiver, Toy;"),

@@ -71,10 +71,23 @@ pub fn datagram(
     coap: &[u8],
     right: bool,
 ) -> Vec<u8> {
+    datagram_of((six, host, 0xE000 | u16::from(host)), side, ip_id, ttl, coap, right)
+}
+
+/// A datagram between the hosts of a number, with a port of the client.
+pub fn datagram_of(
+    (six, host, port): (bool, u8, u16),
+    side: CoapSide,
+    ip_id: u16,
+    ttl: u8,
+    coap: &[u8],
+    right: bool,
+) -> Vec<u8> {
     let len = (8 + coap.len()) as u16;
+    let [high, low] = port.to_be_bytes();
     let ports = match side {
-        CoapSide::Client => [0xE0, host, 0x16, 0x33],
-        CoapSide::Server => [0x16, 0x33, 0xE0, host],
+        CoapSide::Client => [high, low, 0x16, 0x33],
+        CoapSide::Server => [0x16, 0x33, high, low],
     };
     let mut packet = Vec::new();
     let mut addresses = Vec::new();
@@ -267,8 +280,13 @@ pub struct Mix {
     block: u32,
     piv: u32,
     style: u64,
-    /// Requests that await a response.
-    waiting: Vec<(CoapSide, TestMessage)>,
+    /// Ports of the clients, one of which a new client takes now and then; that of the next message; one request in so many has a
+    /// new one, if any has.
+    ports: Vec<u16>,
+    port: u16,
+    new_ports: Option<u64>,
+    /// Requests that await a response, and ports of their clients.
+    waiting: Vec<(CoapSide, TestMessage, u16)>,
     last: Option<(CoapSide, Vec<u8>)>,
     relations: Vec<Vec<u8>>,
 }
@@ -286,10 +304,29 @@ impl Mix {
             block: 0,
             piv: random.next() as u32 >> (8 + random.below(24)),
             style: random.next(),
+            ports: vec![0xE009],
+            port: 0xE009,
+            new_ports: None,
             waiting: Vec::new(),
             last: None,
             relations: (0..1 + random.below(5)).map(|_| random.next().to_be_bytes()[..2].to_vec()).collect(),
         }
+    }
+
+    /// Clients that end, up to four at a time, and new ones with other ports.
+    pub fn of_clients(six: bool, random: &mut SplitMix64) -> Self {
+        let mix = Self::new(six, random);
+        let ports = (0..1 + random.below(4)).map(|_| random.next() as u16 | 0x8000).collect();
+        Self { ports, new_ports: Some(1 + random.below(8)), ..mix }
+    }
+
+    /// Returns the port of the client that sends the next request.
+    fn client(&mut self, random: &mut SplitMix64) -> u16 {
+        let at = random.below(self.ports.len() as u64) as usize;
+        if self.new_ports.is_some_and(|ports| random.once_in(ports)) {
+            self.ports[at] = random.next() as u16 | 0x8000;
+        }
+        self.ports[at]
     }
 
     pub fn next(&mut self, random: &mut SplitMix64) -> (CoapSide, Vec<u8>) {
@@ -328,7 +365,7 @@ impl Mix {
             _ => self.ip_ids[at].wrapping_add(1 + random.below(self.ip_step + 1) as u16),
         };
         let right = !random.once_in(100);
-        let packet = datagram(self.six, 9, side, self.ip_ids[at], self.ttl, coap, right);
+        let packet = datagram_of((self.six, 9, self.port), side, self.ip_ids[at], self.ttl, coap, right);
         self.last = Some((side, packet.clone()));
         (side, packet)
     }
@@ -358,7 +395,8 @@ impl Mix {
     fn message(&mut self, random: &mut SplitMix64) -> (CoapSide, TestMessage) {
         if !self.waiting.is_empty() && !random.once_in(3) {
             let at = if random.once_in(6) { random.below(self.waiting.len() as u64) as usize } else { 0 };
-            let (side, request) = self.waiting.remove(at);
+            let (side, request, port) = self.waiting.remove(at);
+            self.port = port;
             let back = if side == CoapSide::Client { CoapSide::Server } else { CoapSide::Client };
             return (back, self.answer(back, request, random));
         }
@@ -366,6 +404,7 @@ impl Mix {
         let payload: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
         match random.below(12) {
             0..6 => {
+                self.port = self.client(random);
                 let id = self.id(CoapSide::Client, random);
                 let token = self.token(random);
                 let path: &[u8] = [&b"temperature"[..], b"time", b"a", b"sensors"][random.below(4) as usize];
@@ -394,13 +433,14 @@ impl Mix {
                 if random.once_in(5) {
                     request.kind = 1;
                 } else {
-                    self.waiting.push((CoapSide::Client, request.clone()));
+                    self.waiting.push((CoapSide::Client, request.clone(), self.port));
                 }
                 (CoapSide::Client, request)
             }
             6..11 => {
                 self.observe = self.observe.wrapping_add([0, 1, 1, 3][(self.style & 3) as usize]);
                 let at = random.below(self.relations.len() as u64) as usize;
+                self.port = self.ports[at % self.ports.len()];
                 let mut options = vec![(6, uint(self.observe & 0xFF_FFFF)), (12, vec![at as u8])];
                 if random.once_in(9) {
                     options.insert(0, (4, random.next().to_be_bytes()[..3].to_vec()));
@@ -414,7 +454,7 @@ impl Mix {
                     payload,
                 };
                 if notification.kind == 0 {
-                    self.waiting.push((CoapSide::Server, notification.clone()));
+                    self.waiting.push((CoapSide::Server, notification.clone(), self.port));
                 }
                 (CoapSide::Server, notification)
             }
@@ -441,7 +481,7 @@ impl Mix {
                 token: request.token.clone(),
                 ..TestMessage::default()
             };
-            self.waiting.push((side, separate));
+            self.waiting.push((side, separate, self.port));
             return TestMessage { kind: 2, id: request.id, ..TestMessage::default() };
         }
         let mut options = vec![(12, vec![])];

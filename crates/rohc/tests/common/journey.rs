@@ -123,7 +123,8 @@ impl JourneySetup {
     /// True if the time determines the number of missing packets.
     pub fn is_paced(&self) -> bool {
         self.pace.is_paced()
-            && !matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause | SourceKind::CoapMix)
+            && !self.kind.is_coap_mix()
+            && !matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause)
     }
 
     /// True if only a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which does
@@ -154,7 +155,7 @@ impl JourneySetup {
     fn is_wild(&self) -> bool {
         let has_jumps = matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause);
         self.moves
-            || self.kind == SourceKind::CoapMix
+            || self.kind.is_coap_mix()
             || self.has_stepping_ids()
             || (has_jumps || matches!(self.pace, PacketPace::Pausing(_)) && self.kind.is_rtp())
                 && self.checksum == ChecksumUse::Elided
@@ -669,7 +670,7 @@ impl<'a> Journey<'a> {
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match kind {
                 // Any field may have changed in lost or overtaking packets.
-                SourceKind::CoapMix => distance != 1,
+                kind if kind.is_coap_mix() => distance != 1,
                 _ if self.setup.has_stepping_ids() => distance != 1,
                 _ => {
                     let at = self.changed.partition_point(|changed| *changed <= from);

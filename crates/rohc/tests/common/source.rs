@@ -34,18 +34,20 @@ pub enum SourceKind {
     CoapExchange,
     /// Two endpoints that use all features of CoAP, and some invalid packets.
     CoapMix,
+    /// A mix by clients that take new ports.
+    CoapClients,
 }
 
 /// The checksum of UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumUse {
     Carried,
-    /// Zero in UDP; elided and recomputed in profile 0x0081.
+    /// Zero in UDP; elided and recomputed in profile 0x0181.
     Elided,
 }
 
 impl SourceKind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Rtp,
         Self::RtpTalk,
         Self::RtpPause,
@@ -59,6 +61,7 @@ impl SourceKind {
         Self::CoapNotify,
         Self::CoapExchange,
         Self::CoapMix,
+        Self::CoapClients,
     ];
 
     pub fn is_coap(self) -> bool {
@@ -67,7 +70,12 @@ impl SourceKind {
 
     /// True if both ends send.
     pub fn is_two_way(self) -> bool {
-        matches!(self, Self::CoapExchange | Self::CoapMix)
+        self == Self::CoapExchange || self.is_coap_mix()
+    }
+
+    /// True if all features of CoAP are in use.
+    pub fn is_coap_mix(self) -> bool {
+        matches!(self, Self::CoapMix | Self::CoapClients)
     }
 
     pub fn is_rtp(self) -> bool {
@@ -97,7 +105,7 @@ impl SourceKind {
         }
     }
 
-    /// Returns the integrity check with which profile 0x0081 elides the checksum.
+    /// Returns the integrity check with which profile 0x0181 elides the checksum.
     pub fn integrity(self, checksum: ChecksumUse) -> Integrity {
         if self.is_coap() && checksum == ChecksumUse::Elided { Integrity::Crc32 } else { Integrity::None }
     }
@@ -107,7 +115,7 @@ impl SourceKind {
     pub fn is_unproved(self, six: bool, checksum: ChecksumUse) -> bool {
         match self {
             // TTLs of the mix change, and some of its checksums are wrong.
-            Self::Esp | Self::CoapMix => true,
+            Self::Esp | Self::CoapMix | Self::CoapClients => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck | Self::TcpChat => !six,
             Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify => {
                 checksum == ChecksumUse::Elided
@@ -167,6 +175,7 @@ impl PacketSource {
             SourceKind::CoapNotify => Self::Coap(coap::CoapFlow::new(FlowName::D, six, seed)),
             SourceKind::CoapExchange => Self::Coap(coap::CoapFlow::new(FlowName::HRsp, six, seed)),
             SourceKind::CoapMix => Self::Mix(coap::Mix::new(six, &mut random)),
+            SourceKind::CoapClients => Self::Mix(coap::Mix::of_clients(six, &mut random)),
         }
     }
 

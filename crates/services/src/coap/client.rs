@@ -1,4 +1,4 @@
-//! CoAP client: one exchange, or an observation, from a URI to its response.
+//! CoAP client: exchanges and observations, one after the other, from a URI to its response.
 //!
 //! This module resolves a host, tries its addresses, and reports progress. Sources of requests and destinations of
 //! responses (arguments, files, terminals) are the caller's.
@@ -25,7 +25,7 @@ mod group;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use thinair_coap::{Config, Policy, Received, Request, Tokens, Uri};
+use thinair_coap::{Config, Endpoint, Policy, Received, Request, Uri};
 use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
@@ -33,6 +33,8 @@ use thinair_wire::time::Instant;
 pub use error::{AddressError, ClientError, FailedAttempt};
 pub use group::{GroupTask, LEISURE, ask_group};
 
+use self::carrier::ClientPorts;
+use crate::coap::CoapPeer;
 use crate::resolve::resolve;
 use crate::wait::Wait;
 
@@ -43,9 +45,6 @@ pub struct ClientTask<'a> {
     pub uri: &'a Uri,
     /// Request.
     pub request: &'a Request<'a>,
-    /// Settings of the endpoint: transmission, congestion control, blocks, Tokens. Its `max_body` limits every response,
-    /// also one that comes in one message.
-    pub config: Config,
     /// Time limit of the TCP handshake with one address. Default: 10 s.
     pub connect_timeout: Duration,
     /// Time limit of the whole task: resolution of the host, its addresses in order, the response with all its blocks.
@@ -60,15 +59,11 @@ pub struct ClientTask<'a> {
 }
 
 impl<'a> ClientTask<'a> {
-    /// Creates a task with Tokens that are hard to guess; other settings as in [`Config::default`].
-    pub fn new(uri: &'a Uri, request: &'a Request<'a>) -> Self {
+    /// Creates a task with the default limits.
+    pub const fn new(uri: &'a Uri, request: &'a Request<'a>) -> Self {
         Self {
             uri,
             request,
-            config: Config {
-                policy: Policy { tokens: Tokens::Random(4), ..Policy::default() },
-                ..Config::default()
-            },
             connect_timeout: Duration::from_secs(10),
             limit: None,
             observe_for: None,
@@ -158,41 +153,83 @@ pub struct TaskOutcome {
     pub report: TaskReport,
 }
 
-/// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not
-/// answer and the request can be repeated without harm.
-pub fn ask(task: &ClientTask<'_>, watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation) -> TaskOutcome {
-    let start = now();
-    let mut report = TaskReport::default();
-    let result = try_all(task, start, &mut report, watch);
-    report.total = now().since(start);
-    TaskOutcome { result, report }
+/// A client, for one task after the other.
+///
+/// Its tasks share one endpoint, and one UDP port for each address family. So Tokens and Message IDs to a server count, its
+/// path is measured, and the packets of all tasks to it are one flow. Over TCP each attempt has its own connection.
+pub struct Client {
+    endpoint: Endpoint<CoapPeer>,
+    ports: ClientPorts,
+    /// Number of the next connection.
+    streams: u64,
 }
 
-fn try_all(
-    task: &ClientTask<'_>,
-    start: Instant,
-    report: &mut TaskReport,
-    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
-) -> Result<Ending, ClientError> {
-    getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
-    let mut waiting = Wait::new(task.signals, task.limit.map(|limit| start + limit))?;
-    let addresses = resolve(&task.uri.host, task.uri.port, &mut waiting)?;
-    report.resolved = now().since(start);
-    let last = addresses.len() - 1;
-    for (index, address) in addresses.into_iter().enumerate() {
-        let attempt = exchange::attempt(task, address, start, &mut waiting, report, watch);
-        let why = match attempt {
-            Ok(ending) => return Ok(ending),
-            Err(exchange::Stop::Address(why)) => why,
-            Err(exchange::Stop::All(error)) => return Err(error),
-        };
-        let is_over = index == last || report.received > 0 || !why.allows_another(task.request.method);
-        report.attempts.push(FailedAttempt { address, why });
-        if is_over {
-            return Err(ClientError::Failed(report.attempts.clone()));
-        }
+impl Client {
+    /// Settings for a path without protection: Tokens and Message IDs from a start that is hard to guess
+    /// ([`Policy::CLIENT`]); others as in [`Config::default`].
+    pub fn config() -> Config {
+        Config { policy: Policy::CLIENT, ..Config::default() }
     }
-    Err(ClientError::Failed(report.attempts.clone()))
+
+    /// Creates a client: transmission, congestion control, blocks, Tokens. `max_body` limits every response, also one that
+    /// comes in one message.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn new(config: Config) -> Result<Self, ClientError> {
+        getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
+        // The random source has worked, and does not fail later.
+        let endpoint = Endpoint::new(config, || getrandom::u64().unwrap_or_default());
+        Ok(Self { endpoint, ports: ClientPorts::default(), streams: 0 })
+    }
+
+    /// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not
+    /// answer and the request can be repeated without harm.
+    pub fn ask(
+        &mut self,
+        task: &ClientTask<'_>,
+        watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    ) -> TaskOutcome {
+        let start = now();
+        let mut report = TaskReport::default();
+        let result = self.try_all(task, start, &mut report, watch);
+        report.total = now().since(start);
+        TaskOutcome { result, report }
+    }
+
+    fn try_all(
+        &mut self,
+        task: &ClientTask<'_>,
+        start: Instant,
+        report: &mut TaskReport,
+        watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    ) -> Result<Ending, ClientError> {
+        let mut waiting = Wait::new(task.signals, task.limit.map(|limit| start + limit))?;
+        let addresses = resolve(&task.uri.host, task.uri.port, &mut waiting)?;
+        report.resolved = now().since(start);
+        let last = addresses.len() - 1;
+        for (index, address) in addresses.into_iter().enumerate() {
+            let why = match self.attempt(task, address, start, &mut waiting, report, watch) {
+                Ok(ending) => return Ok(ending),
+                Err(exchange::Stop::Address(why)) => why,
+                Err(exchange::Stop::All(error)) => return Err(error),
+            };
+            let is_over = index == last || report.received > 0 || !why.allows_another(task.request.method);
+            report.attempts.push(FailedAttempt { address, why });
+            if is_over {
+                return Err(ClientError::Failed(report.attempts.clone()));
+            }
+        }
+        Err(ClientError::Failed(report.attempts.clone()))
+    }
+}
+
+/// Runs a task with a [`Client`] of its own, with the settings of [`Client::config`].
+pub fn ask(task: &ClientTask<'_>, watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation) -> TaskOutcome {
+    match Client::new(Client::config()) {
+        Ok(mut client) => client.ask(task, watch),
+        Err(error) => TaskOutcome { result: Err(error), report: TaskReport::default() },
+    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ struct MemberFeedback {
     /// Mode that it requested last, protected by a CRC.
     mode: Option<Mode>,
     protected: bool,
-    /// Last LOSS option of profile 0x0081.
+    /// Last LOSS option of profile 0x0181.
     loss: Option<u8>,
 }
 

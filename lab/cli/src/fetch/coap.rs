@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use thinair_coap::uri::Scheme;
 use thinair_coap::{Config, Limits, Policy, Request, Tokens, Uri};
 use thinair_os::Signals;
-use thinair_services::coap::client::{ClientTask, Continuation, Ending, TaskReport, ask};
+use thinair_services::coap::client::{Client, ClientTask, Continuation, Ending, TaskReport};
 
 use super::FetchArguments;
 use super::output::{Facts, Fetched, seconds, show};
@@ -27,16 +27,16 @@ pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     let mut request = Request::get("");
     request.options = uri.options();
     let task = ClientTask {
-        config: Config {
-            limits: Limits { max_body: arguments.max_body as usize, ..Limits::default() },
-            policy: Policy { tokens: Tokens::Counting, ..Policy::default() },
-            ..Config::default()
-        },
         limit: Some(arguments.timeout),
         signals: Some(&signals),
         ..ClientTask::new(&uri, &request)
     };
-    let outcome = ask(&task, &mut |_| Continuation::Go);
+    let mut client = Client::new(Config {
+        limits: Limits { max_body: arguments.max_body as usize, ..Limits::default() },
+        policy: Policy { tokens: Tokens::Counting, ..Policy::default() },
+        ..Config::default()
+    })?;
+    let outcome = client.ask(&task, &mut |_| Continuation::Go);
     let facts = facts(&outcome.report, uri.scheme);
     let without = |error: String| Fetched {
         status: None,

@@ -6,14 +6,17 @@ use std::time::Duration;
 use thinair_coap::uri::{PORT, Scheme};
 use thinair_coap::{CallError, Code, Received, Request};
 use thinair_os::Signals;
+use thinair_os::clock::now;
 use thinair_services::coap::client::{
-    AddressError, ClientError, ClientTask, Continuation, Ending, GroupTask, TaskOutcome, TaskProgress,
-    TaskReport, ask, ask_group,
+    AddressError, Client, ClientError, ClientTask, Continuation, Ending, GroupTask, TaskOutcome,
+    TaskProgress, TaskReport, ask_group,
 };
+use thinair_services::wait::{Wait, Woken};
+use thinair_wire::time::Instant;
 
 use super::super::output::{self, ResponseOutput};
 use super::super::{discover, names};
-use super::{Ask, RequestArguments};
+use super::{Ask, Repetition, RequestArguments};
 use crate::progress::{self, ProgressBar};
 use crate::usage::Usage;
 
@@ -21,45 +24,160 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     if let Some(leisure) = asked.arguments.options.group {
         return run_group(asked, leisure);
     }
-    let mut output = ResponseOutput::new(asked);
-    let mut failure = None;
-    let outcome = exchange(asked, &mut |message, report| {
-        output.show(message, report).unwrap_or_else(|error| {
-            failure = Some(error);
-            Continuation::Stop
-        })
-    })?;
-    if let Some(error) = failure {
-        return Err(error);
+    Series::open(asked)?.run(asked)
+}
+
+/// Sends all requests in this order, and repeats them.
+pub(super) fn run_all(mut all: Vec<Ask<'_>>, repetition: &Repetition) -> anyhow::Result<ExitCode> {
+    let rounds = repetition.count.unwrap_or(1);
+    let in_series = all.len() > 1 || rounds > 1;
+    all.iter_mut().for_each(|asked| asked.in_series = in_series);
+    let (Some(first), true) = (all.first(), in_series) else {
+        return all.first().map_or(Ok(ExitCode::SUCCESS), run_one);
+    };
+    if first.arguments.options.group.is_some() {
+        return Err(Usage::error("--group is for one request"));
     }
-    match &outcome.result {
-        Ok(Ending::Response(response)) => {
-            output.show(response, &outcome.report)?;
-            output.finish(&outcome.report);
-            if !response.is_success() {
-                print_refusal(response, asked);
-                return Ok(ExitCode::FAILURE);
+    if first.arguments.options.output.is_some() && all.len() > 1 {
+        return Err(Usage::error("--output would write the payloads of several resources to one file"));
+    }
+    let mut series = Series::open(first)?;
+    let mut status = ExitCode::SUCCESS;
+    for round in 0..rounds {
+        let next = now() + repetition.every.unwrap_or_default();
+        for asked in &all {
+            let one = series.run(asked)?;
+            if one != ExitCode::SUCCESS {
+                status = one;
             }
-            if asked.observe.is_some() {
-                eprintln!(
-                    "thinair: {}",
-                    match output.shown {
-                        1 => "the server does not let this resource be observed: that was its only answer",
-                        _ => "the server has ended the observation",
-                    }
-                );
-                return Ok(ExitCode::FAILURE);
+            if series.is_over {
+                return Ok(status);
             }
-            Ok(ExitCode::SUCCESS)
         }
-        Ok(Ending::Stopped | Ending::Interrupted) => {
-            output.finish(&outcome.report);
-            Ok(ExitCode::SUCCESS)
+        if round + 1 < rounds {
+            series.wait(next)?;
         }
-        Err(error) => {
-            output.failed(error, &outcome.report)?;
-            Err(anyhow::anyhow!("{error}{}", advice(error, asked)))
+    }
+    Ok(status)
+}
+
+/// Requests one after the other, from one client.
+struct Series {
+    client: Client,
+    signals: Signals,
+    /// True once nobody reads the output.
+    is_over: bool,
+}
+
+impl Series {
+    /// Creates the client. From here on, waiting includes interruption signals.
+    fn open(asked: &Ask<'_>) -> anyhow::Result<Self> {
+        // Invalid options are reported first.
+        request(asked)?;
+        let signals = Signals::take()?;
+        Ok(Self { client: Client::new(asked.arguments.options.config())?, signals, is_over: false })
+    }
+
+    fn run(&mut self, asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
+        let mut output = ResponseOutput::new(asked);
+        let mut failure = None;
+        let outcome = self.exchange(asked, &mut |message, report| {
+            output.show(message, report).unwrap_or_else(|error| {
+                failure = Some(error);
+                Continuation::Stop
+            })
+        })?;
+        if let Some(error) = failure {
+            return Err(error);
         }
+        match &outcome.result {
+            Ok(Ending::Response(response)) => {
+                self.is_over = output.show(response, &outcome.report)? == Continuation::Stop;
+                output.finish(&outcome.report);
+                if !response.is_success() {
+                    print_refusal(response, asked);
+                    return Ok(ExitCode::FAILURE);
+                }
+                if asked.observe.is_some() {
+                    eprintln!(
+                        "thinair: {}",
+                        match output.shown {
+                            1 =>
+                                "the server does not let this resource be observed: that was its only answer",
+                            _ => "the server has ended the observation",
+                        }
+                    );
+                    return Ok(ExitCode::FAILURE);
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Ok(Ending::Stopped | Ending::Interrupted) => {
+                output.finish(&outcome.report);
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error) => {
+                output.failed(error, &outcome.report)?;
+                let text = format!("{error}{}", advice(error, asked));
+                // The other requests of a series may be answered.
+                if asked.in_series && !matches!(error, ClientError::Interrupted) {
+                    eprintln!("thinair: {}: {text}", asked.arguments.uri);
+                    return Ok(ExitCode::FAILURE);
+                }
+                Err(anyhow::anyhow!(text))
+            }
+        }
+    }
+
+    /// Waits until a point in time.
+    fn wait(&self, until: Instant) -> anyhow::Result<()> {
+        let mut waiting = Wait::new(Some(&self.signals), None)?;
+        while now() < until {
+            if waiting.wait(Some(until))? == Woken::Interrupted {
+                return Err(ClientError::Interrupted.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the request and waits for the response, with a progress bar on terminals.
+    fn exchange(
+        &mut self,
+        asked: &Ask<'_>,
+        show: &mut dyn FnMut(&Received<'_>, &TaskReport) -> Continuation,
+    ) -> anyhow::Result<TaskOutcome> {
+        let (arguments, options) = (asked.arguments, &asked.arguments.options);
+        let request = request(asked)?;
+        let (count, observe_for) = asked.observe.unwrap_or_default();
+        let task = ClientTask {
+            connect_timeout: options.connect_timeout,
+            limit: options.timeout,
+            observe_for,
+            signals: Some(&self.signals),
+            ..ClientTask::new(&arguments.uri, &request)
+        };
+        let mut bar = None;
+        let mut notifications = 0;
+        let outcome = self.client.ask(&task, &mut |event| match event {
+            TaskProgress::Progress { sent, received, total } => {
+                show_progress(&mut bar, asked.payload.len(), sent, received, total);
+                Continuation::Go
+            }
+            TaskProgress::Notification(message, report) => {
+                if let Some(bar) = bar.take() {
+                    bar.finish_and_clear();
+                }
+                notifications += 1;
+                let ends = count.is_some_and(|count| notifications >= count);
+                match show(message, report) {
+                    Continuation::Go if !ends => Continuation::Go,
+                    _ => Continuation::Stop,
+                }
+            }
+        });
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        Ok(outcome)
     }
 }
 
@@ -113,49 +231,6 @@ fn request<'a>(asked: &'a Ask<'_>) -> anyhow::Result<Request<'a>> {
     Ok(request)
 }
 
-/// Sends the request and waits for the response, with a progress bar on terminals.
-fn exchange(
-    asked: &Ask<'_>,
-    show: &mut dyn FnMut(&Received<'_>, &TaskReport) -> Continuation,
-) -> anyhow::Result<TaskOutcome> {
-    let (arguments, options) = (asked.arguments, &asked.arguments.options);
-    let request = request(asked)?;
-    let (count, observe_for) = asked.observe.unwrap_or_default();
-    // From here on, waiting includes interruption signals.
-    let signals = Signals::take()?;
-    let task = ClientTask {
-        config: options.config(),
-        connect_timeout: options.connect_timeout,
-        limit: options.timeout,
-        observe_for,
-        signals: Some(&signals),
-        ..ClientTask::new(&arguments.uri, &request)
-    };
-    let mut bar = None;
-    let mut notifications = 0;
-    let outcome = ask(&task, &mut |event| match event {
-        TaskProgress::Progress { sent, received, total } => {
-            show_progress(&mut bar, asked.payload.len(), sent, received, total);
-            Continuation::Go
-        }
-        TaskProgress::Notification(message, report) => {
-            if let Some(bar) = bar.take() {
-                bar.finish_and_clear();
-            }
-            notifications += 1;
-            let ends = count.is_some_and(|count| notifications >= count);
-            match show(message, report) {
-                Continuation::Go if !ends => Continuation::Go,
-                _ => Continuation::Stop,
-            }
-        }
-    });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
-    Ok(outcome)
-}
-
 fn show_progress(
     bar: &mut Option<ProgressBar>,
     body: usize,
@@ -180,10 +255,11 @@ fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
     let is_text = response.options.content_format().is_none_or(names::is_text);
     let diagnostic = Some(diagnostic.trim_end()).filter(|text| is_text && !text.is_empty());
     let code = Some(names::code(response.code)).filter(|_| !options.include || options.json);
+    let of = if asked.in_series { format!("{}: ", asked.arguments.uri) } else { String::new() };
     match (code, diagnostic) {
-        (Some(code), Some(diagnostic)) => eprintln!("thinair: {code}: {diagnostic}"),
-        (Some(code), None) => eprintln!("thinair: {code}"),
-        (None, Some(diagnostic)) => eprintln!("thinair: the server answers: {diagnostic}"),
+        (Some(code), Some(diagnostic)) => eprintln!("thinair: {of}{code}: {diagnostic}"),
+        (Some(code), None) => eprintln!("thinair: {of}{code}"),
+        (None, Some(diagnostic)) => eprintln!("thinair: {of}the server answers: {diagnostic}"),
         (None, None) => {}
     }
 }
@@ -235,18 +311,12 @@ pub(in super::super) fn discover(arguments: &RequestArguments) -> anyhow::Result
     if uri.path.is_empty() {
         uri.path = vec![b".well-known".to_vec(), b"core".to_vec()];
     }
-    let asked = Ask {
-        method: Code::GET,
-        arguments: &arguments,
-        payload: Vec::new(),
-        content_format: None,
-        observe: None,
-    };
+    let asked = Ask::new(Code::GET, &arguments);
     let options = &arguments.options;
     if options.json || options.output.is_some() || options.group.is_some() {
         return run_one(&asked);
     }
-    let outcome = exchange(&asked, &mut |_, _| Continuation::Go)?;
+    let outcome = Series::open(&asked)?.exchange(&asked, &mut |_, _| Continuation::Go)?;
     match &outcome.result {
         Ok(Ending::Response(response)) if response.is_success() => {
             output::print_details(options, response, &outcome.report);

@@ -311,7 +311,7 @@ fn blocks_that_make_no_sense_fail_a_request() {
         let call = client.request(at(0), PEER, &Request::get("/")).unwrap();
         sent(&mut client, at(0));
         let block = |id: u8, value: u8, len: usize| {
-            [&[0x61, 0x45, 0, id, id, 0xD1, 10, value, 0xFF], &body(len)[..]].concat()
+            [&[0x61, 0x45, 0, id, 0, 0xD1, 10, value, 0xFF], &body(len)[..]].concat()
         };
         let events = received(&mut client, at(1), &block(0, 0x08, 16));
         assert!(matches!(events[..], [Event::Progress { received: 16, .. }]), "{events:?}");

@@ -1,12 +1,15 @@
 //! Provisioned bases: contexts of expected flows that both ends have before the first packet. Section 10 of
 //! `docs/coap-profile.md`.
 
+use thinair_wire::coder::Word;
 use thinair_wire::header::coap::{Code, Type};
 
 use super::outline::is_outline;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, FlowLabel, IpIdMode, MessageIdMode, PortMode, Template,
+    Templates, TokenMode,
 };
+use crate::compressor::Ports;
 
 /// Largest number of templates of a base.
 const MOST: usize = 6;
@@ -83,9 +86,18 @@ impl PartialEq for Base {
 impl Eq for Base {}
 
 impl Base {
+    const EMPTY: Self = Self {
+        path: CoapState::new().path,
+        templates: [Template::EMPTY; MOST],
+        count: 0,
+        octets: [0; OCTETS],
+        len: 0,
+    };
+
     /// Creates a base without templates. [`push`](Self::push) them, beginning with that of the first packet of
     /// a flow.
     pub fn new(path: &BasePath) -> Self {
+        let is_server = [path.source.port, path.destination.port].map(|port| Ports::COAP.has(port));
         let path = CoapPath {
             source: path.source.address,
             destination: path.destination.address,
@@ -95,12 +107,13 @@ impl Base {
             tos: path.tos,
             ttl: path.ttl,
             df: path.df,
-            flow_label: path.flow_label & 0xF_FFFF,
+            flow_label: FlowLabel::from_u32(path.flow_label & 0xF_FFFF),
             checksum: path.checksum,
             ip_id_mode: path.ip_id,
+            port_mode: PortMode::of_servers(is_server),
             ..CoapPath::default()
         };
-        Self { path, templates: [Template::EMPTY; MOST], count: 0, octets: [0; OCTETS], len: 0 }
+        Self { path, ..Self::EMPTY }
     }
 
     /// Adds a template. False if there is no room for it, or its outline is invalid.
@@ -147,7 +160,7 @@ impl Base {
             tos: path.tos,
             ttl: path.ttl,
             df: path.df,
-            flow_label: path.flow_label,
+            flow_label: path.flow_label.to_u32(),
             checksum: path.checksum,
             ip_id: path.ip_id_mode,
         }
@@ -192,13 +205,8 @@ impl Base {
 
     /// Returns the templates of a context as a base: the most used ones that fit.
     pub(super) fn of(state: &CoapState, pool: &Templates<'_>) -> Self {
-        let mut base = Self {
-            path: CoapPath { switching: false, pt_0: false, ..state.path },
-            templates: [Template::EMPTY; MOST],
-            count: 0,
-            octets: [0; OCTETS],
-            len: 0,
-        };
+        let mut base = Self { path: state.path, ..Self::EMPTY };
+        base = Self::new(&base.base_path());
         let mut left: [bool; super::state::TEMPLATES] = [false; super::state::TEMPLATES];
         for number in state.numbers() {
             left[usize::from(number)] = true;

@@ -11,11 +11,15 @@ use super::header;
 use super::learn::IpIdWatcher;
 use super::message::CoapMessage;
 use super::note::changes;
+use super::ports::{ContextUse, FormerPort};
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, IpIdMode, MessageIdMode, PortMode, Template,
+    Templates, TokenMode,
 };
-use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, Whole, msn_interval};
+use super::{
+    Base, Carries, CoapMemory, Differences, FAR, HeaderFields, Least, MOST_LOST, Whole, msn_interval,
+};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::caution::Caution;
@@ -52,8 +56,7 @@ pub(crate) struct CoapSenderMemory<'a, 'm> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoapSenderContext {
     pub(super) shared: CoapState,
-    /// Names of the flow and of its other direction.
-    pub(super) names: [u32; 2],
+    pub(super) name: FlowName,
     pub(super) establishment: Establishment,
     /// The decompressor has reported few losses.
     pub(super) clean: bool,
@@ -66,8 +69,6 @@ pub(crate) struct CoapSenderContext {
     pub(super) knows_pt_0: bool,
     /// An IR or IR-CR packet was sent. The next ones keep the templates that it has defined.
     pub(super) opened: bool,
-    /// A packet of a flow without a listed port was not CoAP, so that none of the flow is from now on.
-    pub(super) abandoned: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
     pub(super) pending: Pending<{ changes::COUNT }>,
@@ -81,6 +82,9 @@ pub(crate) struct CoapSenderContext {
     /// One bit per packet, the newest lowest: the template was another one than that of the packet before.
     pub(super) switches: u32,
     pub(super) caution: Caution,
+    /// Ports that flows of the context had.
+    pub(super) former: FormerPort,
+    pub(super) used_for: ContextUse,
 }
 
 /// A packet whose encoding was chosen.
@@ -134,7 +138,7 @@ impl CoapSenderContext {
         // The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
         let mut context = Self {
-            names: shared.path.names(),
+            name: shared.path.name(),
             shared,
             establishment: Establishment::new(now, config.refresh.ir_packets(config.repetitions)),
             clean: false,
@@ -143,7 +147,6 @@ impl CoapSenderContext {
             again: 0,
             knows_pt_0: false,
             opened: false,
-            abandoned: false,
             base: None,
             pending: Pending::NONE,
             since: u32::from(message.message_id),
@@ -153,6 +156,11 @@ impl CoapSenderContext {
             counts_own: false,
             switches: 0,
             caution: Caution::default(),
+            former: FormerPort::default(),
+            used_for: match shared.path.port_mode {
+                PortMode::Fixed => ContextUse::OneFlow,
+                PortMode::Source | PortMode::Destination | PortMode::SourceInEach => ContextUse::Shared,
+            },
         };
         if !context.shared.path.v6 {
             context.shared.path.ip_id_mode = IpIdWatcher::first(message.ip_id);
@@ -166,14 +174,22 @@ impl CoapSenderContext {
         self.shared.path.is_flow_of(path)
     }
 
+    /// True if a packet of another flow may take over the context.
+    #[inline]
+    pub(crate) fn is_shared_by(&self, path: &CoapPath) -> bool {
+        self.used_for == ContextUse::Shared
+            && path.port_mode != PortMode::Fixed
+            && self.shared.path.is_alike(path)
+    }
+
     /// True if the flow is not CoAP after all.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.abandoned
+        self.used_for == ContextUse::Abandoned
     }
 
     /// Marks the flow as not CoAP.
     pub(crate) fn abandon(&mut self) {
-        self.abandoned = true;
+        self.used_for = ContextUse::Abandoned;
     }
 
     /// Returns the learned templates as a base for similar flows.
@@ -190,6 +206,7 @@ impl CoapSenderContext {
         departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let (now, config) = (departure.now, departure.config);
+        self.note_answer(memory);
         let policy = config.policy(self.establishment.is_two_way());
         if self.establishment.begin_packet(now, policy) == Due::Everything {
             self.refresh_templates(memory.templates);
@@ -197,9 +214,15 @@ impl CoapSenderContext {
         self.note_path(message, config);
         let mut trial = Trial::new(self.shared.current);
         self.choose(message, &mut trial, config, memory)?;
+        trial.x.checksum = message.checksum;
+        self.note_controls(message, &mut trial.x, config);
+        if self.would_be_late(&trial.x, memory.templates) {
+            trial = self.trial(trial.x.template, message, memory).ok_or(Refused::ByThisPacket)?;
+            trial.x.checksum = message.checksum;
+        }
+        // The checksum, which may have proved the port, may not be carried any more.
+        trial.x.carries.port |= self.pending.has(changes::CONTROL) && self.needs_port(&trial.x);
         let Trial { x, payload, .. } = &mut trial;
-        x.checksum = message.checksum;
-        self.note_controls(message, x, config);
         let headers = &message.packet[..message.packet.len() - payload.len()];
         let known = self.shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let is_quiet = self.is_quiet(x, known);
@@ -230,6 +253,7 @@ impl CoapSenderContext {
         if initializes {
             frame.fill_crc8(end, departure.out);
         }
+        self.former.note(x.msn, x.port, self.shared.path.port());
         self.caution.sent(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
         self.shared.accept(x, known);
         self.msns.push(x.msn as u16, usize::from(config.window));
@@ -237,7 +261,7 @@ impl CoapSenderContext {
         if Template::is_own(x.message_type) {
             self.counts_own = true;
             if let Some(sent) = &mut memory.sent {
-                sent.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+                sent.note(CoapExchange::of(self.name, x));
             }
         }
         let refresh = !is_quiet && self.note_sent(x, format, config, memory.templates);
@@ -291,10 +315,11 @@ impl CoapSenderContext {
         let numbers = x.numbers;
         let names_request = template.refers;
         let request = if names_request { self.request(message, memory) } else { None };
-        x.msn = self.msn(template, message, request);
+        x.msn = self.msn(x.template, template, message, request);
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
         x.token = message.token;
+        x.port = message.path.port();
         x.names_request = names_request;
         if names_request {
             x.request_msn = request.map_or(0, CoapExchange::msn);
@@ -306,6 +331,8 @@ impl CoapSenderContext {
                 x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
                 x.carries.token = template.token_mode == TokenMode::OfRequest;
                 x.carries.numbers = x.holes.of_request();
+                // The other end may know a message with that MSN.
+                x.carries.port = self.shared.path.port_mode == PortMode::Destination;
             }
         }
         if !header::infer(&self.shared, template, request, x) {
@@ -314,6 +341,8 @@ impl CoapSenderContext {
         }
         x.carries.message_type = x.message_type != message.message_type;
         x.message_type = message.message_type;
+        x.carries.port |= x.port != message.path.port() || self.needs_port(x);
+        x.port = message.path.port();
         x.carries.ip_id |= x.ip_id != message.ip_id && !self.shared.path.v6;
         x.ip_id = message.ip_id;
         x.carries.message_id |= x.message_id != message.message_id;
@@ -330,6 +359,35 @@ impl CoapSenderContext {
         true
     }
 
+    /// True if the next packet of a template makes a change that would not be taken over from a late one: its MSN must not go back.
+    fn is_changing(&self, number: u8, template: &Template) -> bool {
+        let has = |field: usize| self.pending.has(field);
+        let is_again = self.again >> (number & 0xF) & 1 != 0;
+        let is_new = template.left > 0 && !is_again;
+        is_new || has(changes::CONTROL) || has(changes::IP) || has(changes::PORT)
+    }
+
+    /// True if the MSN of a packet goes back.
+    fn goes_back(&self, x: &HeaderFields<'_>) -> bool {
+        !self.is_first() && x.msn.wrapping_sub(self.shared.msn).cast_signed() < 0
+    }
+
+    /// True if a packet whose MSN goes back makes a change after all.
+    #[inline]
+    fn would_be_late(&self, x: &HeaderFields<'_>, templates: &Templates<'_>) -> bool {
+        let known = self.shared.template(x.template, templates);
+        self.goes_back(x) && known.is_none_or(|known| self.is_changing(x.template, known))
+    }
+
+    /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.
+    fn needs_port(&self, x: &HeaderFields<'_>) -> bool {
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        let is_next = (0..=MOST_LOST).contains(&ahead) || !self.former.is_recent() || x.names_request;
+        !is_next
+            && self.shared.path.checksum != ChecksumMode::Carried
+            && self.shared.path.port_mode != PortMode::SourceInEach
+    }
+
     /// Finds the message of the other direction that a packet answers or acknowledges.
     pub(super) fn request<'e>(
         &self,
@@ -337,10 +395,11 @@ impl CoapSenderContext {
         memory: &'e CoapSenderMemory<'_, '_>,
     ) -> Option<&'e CoapExchange> {
         let received = memory.received?;
+        let port = message.path.port();
         if Template::is_own(message.message_type) {
-            received.by_token(self.names[1], &message.token)
+            received.by_token(self.name.answers(), port, &message.token)
         } else {
-            let found = received.by_message_id(self.names[1], message.message_id);
+            let found = received.by_message_id(self.name.answers(), port, message.message_id);
             // A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
             found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
         }
@@ -350,6 +409,7 @@ impl CoapSenderContext {
     #[inline]
     pub(super) fn msn(
         &self,
+        number: u8,
         template: &Template,
         message: &CoapMessage<'_>,
         request: Option<&CoapExchange>,
@@ -375,8 +435,17 @@ impl CoapSenderContext {
             _ => None,
         };
         let ahead = counted.or_else(token).map(|msn| msn.wrapping_sub(last as u16) as i16);
-        let reach = if request.is_some() && self.counts_own { NEAR } else { REACH };
-        match ahead.filter(|ahead| (LATE..=reach).contains(ahead)) {
+        let path = &self.shared.path;
+        let reach = match request {
+            Some(_) if self.counts_own => NEAR,
+            // The decompressor takes no larger step with these.
+            _ if path.ip_id_mode == IpIdMode::Lsb && !template.is_plain() => FAR as i16 - 1,
+            _ => REACH,
+        };
+        // A Message ID of another flow is near by chance.
+        let ahead = ahead.filter(|_| request.is_some() || path.port() == message.path.port());
+        let late = if self.is_changing(number, template) { 0 } else { LATE };
+        match ahead.filter(|ahead| (late..=reach).contains(ahead)) {
             Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
             None => last.wrapping_add(1),
         }
@@ -385,8 +454,14 @@ impl CoapSenderContext {
     /// True if the context determines all fields of a packet, and nothing has to be repeated.
     #[inline]
     fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
+        self.is_settled(template) && x.carries.is_nothing()
+    }
+
+    /// True if nothing of the context or of a template has to be repeated.
+    #[inline]
+    pub(super) fn is_settled(&self, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
-        is_known && self.establishment.is_established() && self.pending.is_none() && x.carries.is_nothing()
+        is_known && self.establishment.is_established() && self.pending.is_none()
     }
 
     /// Writes the smallest format that has all fields.
@@ -423,14 +498,8 @@ impl CoapSenderContext {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
             let is_elided = shared.path.checksum == ChecksumMode::Elided;
             let sum = if is_elided { header::payload_sum(payload) } else { 0 };
-            writer.fill_crc(header::crc(
-                shared,
-                template,
-                x,
-                check,
-                sent,
-                header::Payload { len: payload.len(), sum },
-            ));
+            let payload = header::Payload { len: payload.len(), sum };
+            writer.fill_crc(header::crc(shared, template, x, check, sent, payload));
         }
         Ok(format)
     }
@@ -447,15 +516,16 @@ impl CoapSenderContext {
         x.has_ip = self.pending.has(changes::IP);
         x.has_control = self.pending.has(changes::CONTROL);
         x.has_definition = template.left > 0;
-        let mut whole = self.whole(template);
+        let mut whole = self.whole(template, x);
         whole.control_crc = control_crc(&self.shared, x.template, template);
         long(format, writer, x, &mut whole)
     }
 
     /// Returns the fields of long formats.
-    fn whole(&self, template: &Template) -> Whole<'_> {
+    fn whole(&self, template: &Template, x: &HeaderFields<'_>) -> Whole<'_> {
         let outline = self.shared.outline(template);
-        Whole { definition: *template, outline, ..Whole::new(self.shared.path) }
+        let next = self.shared.path.with_port(x.port);
+        Whole { definition: *template, outline, ..Whole::new(next) }
     }
 
     /// Writes IR or IR-CR up to the chain.
@@ -469,7 +539,8 @@ impl CoapSenderContext {
         bases: &[Base],
     ) -> Step<Format> {
         let shared = &self.shared;
-        let mut whole = self.whole(template);
+        let mut whole = self.whole(template, x);
+        x.carries.port = false;
         if let Some((number, base)) = self.base.and_then(|n| Some((n, bases.get(usize::from(n))?))) {
             let own_id = x.message_id.wrapping_sub(x.msn as u16);
             let counted = template.message_id == MessageIdMode::Counted;
@@ -481,7 +552,7 @@ impl CoapSenderContext {
                 numbers: !template.is_plain(),
                 ..Carries::NOTHING
             };
-            if let Some(differences) = differences(&base.path(), &shared.path) {
+            if let Some(differences) = differences(&base.path(), &whole.next) {
                 whole.base = number;
                 let more = x.template != 0 || differences.flow_label;
                 whole.differences = Differences { template: more, ..differences };
@@ -494,7 +565,7 @@ impl CoapSenderContext {
             }
         }
         x.keep = self.opened;
-        x.carries.checksum = true;
+        x.has_checksum = true;
         long(Format::Ir, writer, x, &mut whole)?;
         Ok(Format::Ir)
     }

@@ -4,7 +4,7 @@
 use thinair_wire::time::Instant;
 
 use super::CoapMemory;
-use super::compress::CoapSenderContext;
+use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::state::{Template, Templates};
 use crate::cid::Cid;
 use crate::compressor::{CompressorConfig, SenderContext};
@@ -95,9 +95,31 @@ impl CoapSenderContext {
         self.establishment.is_two_way() && self.distrust == 0
     }
 
+    /// Takes the answer to a message as an acknowledgment: the other end has verified what it answers.
+    #[inline]
+    pub(super) fn note_answer(&mut self, memory: &mut CoapSenderMemory<'_, '_>) {
+        let template = self.shared.template(self.shared.current, memory.templates);
+        if template.is_none_or(|template| self.is_settled(template)) {
+            return;
+        }
+        let answered =
+            memory.sent.as_ref().and_then(|sent| sent.answered(self.name, self.shared.path.port()));
+        if let Some(msn) = answered {
+            self.confirm(
+                self.shared.msn.wrapping_sub(u32::from((self.shared.msn as u16).wrapping_sub(msn))),
+                memory.templates,
+            );
+        }
+    }
+
     fn acknowledge(&mut self, feedback: &Feedback, templates: &mut Templates<'_>) {
-        let Some(newer) = feedback.newer(self.shared.msn) else { return };
-        let acked = self.shared.msn.wrapping_sub(newer);
+        if let Some(newer) = feedback.newer(self.shared.msn) {
+            self.confirm(self.shared.msn.wrapping_sub(newer), templates);
+        }
+    }
+
+    /// Handles the arrival of the packet with that MSN.
+    fn confirm(&mut self, acked: u32, templates: &mut Templates<'_>) {
         if acked.wrapping_sub(self.since) as i32 >= 0 {
             self.establishment.acknowledge();
             self.pending = Pending::NONE;

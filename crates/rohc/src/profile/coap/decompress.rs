@@ -2,12 +2,14 @@
 
 use thinair_wire::coder::{Reader, Traced, Tracer};
 use thinair_wire::crc::Check;
+use thinair_wire::header::coap::Code;
 
 use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, short};
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
-use super::state::{ChecksumMode, CoapState, IpIdMode, Template, Templates};
-use super::{CoapMemory, HeaderFields, Whole, msn_interval};
+use super::ports::RECENT;
+use super::state::{ChecksumMode, CoapPath, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
+use super::{CoapMemory, FAR, HeaderFields, MOST_LOST, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
@@ -26,14 +28,11 @@ const REPORT: u16 = 128;
 /// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;
 
-/// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
-const FAR: i32 = 64;
-
 /// Memory of the channel that a context uses.
 pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
-    pub(crate) sent: Option<&'a Exchanges<'m>>,
+    pub(crate) sent: Option<&'a mut Exchanges<'m>>,
     /// Messages that this end has received.
     pub(crate) received: Option<&'a mut Exchanges<'m>>,
     pub(crate) bases: &'a [super::Base],
@@ -45,13 +44,16 @@ impl<'a, 'm> CoapReceiverMemory<'a, 'm> {
     /// The memory of a channel, with the messages of both directions at an endpoint.
     pub(super) fn of(packet: &'a mut IncomingPacket<'_, '_, 'm>, memory: &'a mut CoapMemory<'m>) -> Self {
         let (sent, received) = match &mut packet.linked {
-            Some(linked) => (Some(&*linked.sent), Some(&mut *linked.received)),
+            Some(linked) => (Some(&mut *linked.sent), Some(&mut *linked.received)),
             None => (None, None),
         };
         let may_elide = packet.config.channel.integrity_below() != Integrity::None;
         Self { templates: &mut memory.templates, sent, received, bases: &memory.bases, may_elide }
     }
 }
+
+/// Packets of a flow that is likely to end soon.
+const SHORT: u8 = 8;
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
 const OLDER: u32 = 128;
@@ -63,8 +65,7 @@ pub(crate) struct CoapReceiverContext {
     pub(super) shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
-    /// Names of the flow and of its other direction.
-    pub(super) names: [u32; 2],
+    pub(super) name: FlowName,
     /// After damage, one packet has passed a CRC of 8 bits; another one must follow.
     pub(super) trial: bool,
     /// The last packet has made a change that the compressor needs an acknowledgment of.
@@ -72,6 +73,8 @@ pub(crate) struct CoapReceiverContext {
     /// Packets since the last report, and losses among them by the MSN.
     pub(super) seen: u16,
     pub(super) lost: u16,
+    /// Packets since the port of the client changed, at most 255.
+    pub(super) since_port: u8,
 }
 
 /// Fields read behind the base header of a packet.
@@ -103,11 +106,12 @@ impl CoapReceiverContext {
             health: Health::NEW,
             shared: CoapState::new(),
             arrivals: Arrivals::NEW,
-            names: [0; 2],
+            name: FlowName::NONE,
             trial: false,
             ack_due: false,
             seen: 0,
             lost: 0,
+            since_port: u8::MAX,
         }
     }
 
@@ -163,7 +167,7 @@ impl CoapReceiverContext {
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
-        let len = self.find(now, &found, &mut x, memory.sent, out)?;
+        let len = self.find(now, &found, &mut x, memory.sent.as_deref(), out)?;
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         // The IP-ID and a number may both be a turn of their bits higher: one compensates the other in a CHECK.
         if ahead >= FAR
@@ -173,6 +177,9 @@ impl CoapReceiverContext {
         {
             return Err(Failure::Ambiguous(format));
         }
+        if self.may_be_of_another_flow(&self.shared.path, &x) {
+            return Err(Failure::Ambiguous(format));
+        }
         if self.health.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
             self.trial = true;
@@ -180,9 +187,33 @@ impl CoapReceiverContext {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(ahead));
-        self.ack_due = !x.carries.is_nothing() || self.health.state == DecompressorState::Sc;
+        let is_due = !x.carries.is_nothing() && !self.is_answered(&x, template, memory);
+        self.ack_due = is_due || self.health.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// True if a packet may have another port than the context. A CRC does not prove the port: a late packet may be one of the flow before,
+    /// and the packets that carry another port may be lost.
+    #[inline]
+    pub(super) fn may_be_of_another_flow(&self, path: &CoapPath, x: &HeaderFields<'_>) -> bool {
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        let is_late = ahead < 0 && self.since_port < SHORT;
+        let has_missed = ahead > MOST_LOST && self.since_port < RECENT;
+        (is_late || has_missed) && !knows_port(path, x)
+    }
+
+    /// True if the answer to a packet acknowledges it: a request of a new flow.
+    #[cold]
+    fn is_answered(
+        &self,
+        x: &HeaderFields<'_>,
+        template: &Template,
+        memory: &CoapReceiverMemory<'_, '_>,
+    ) -> bool {
+        let is_request = template.code.class() == 0 && template.code != Code::EMPTY;
+        let is_new = x.port != self.shared.path.port() || self.since_port < SHORT;
+        is_new && memory.received.is_some() && is_request
     }
 
     /// Finds the MSN with which the packet passes its check.
@@ -217,7 +248,7 @@ impl CoapReceiverContext {
         &self,
         state: &CoapState,
         template: &Template,
-        names: [u32; 2],
+        name: FlowName,
         x: &mut HeaderFields<'_>,
         sent: Option<&'e Exchanges<'_>>,
     ) -> Option<&'e CoapExchange> {
@@ -226,7 +257,7 @@ impl CoapReceiverContext {
             return None;
         }
         x.request_msn = header::named(state, template, x);
-        sent?.by_msn(names[1], x.request_msn)
+        sent?.by_msn(name.answers(), x.port_of_request(state), x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
@@ -248,14 +279,13 @@ impl CoapReceiverContext {
             ChecksumMode::Zero => 0,
             ChecksumMode::Raw => x.checksum,
             ChecksumMode::Carried | ChecksumMode::Elided => {
-                header::udp_checksum(state, coap, payload.len(), sum)
+                header::udp_checksum(state, x.port, coap, header::Payload { len: payload.len(), sum })
             }
         };
         let is_right = if has_check(format) {
             header::check16(state, x, checksum) == x.check
         } else {
-            let is_carried =
-                mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
+            let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
             let carried_is_right = !is_carried || x.checksum == checksum;
             carried_is_right && crc_is_right(state, packet, x)
         };
@@ -268,18 +298,53 @@ impl CoapReceiverContext {
         Ok(Some(len))
     }
 
+    /// [`build`](Self::build) if the packet refers to a message whose MSN a newer one has, which the other end had not received yet.
+    /// `older` counts those that were tried.
+    #[cold]
+    pub(super) fn build_with_older(
+        &self,
+        state: &CoapState,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        sent: Option<&Exchanges<'_>>,
+        older: &mut u32,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let Some(sent) = sent else { return Ok(None) };
+        let port = x.port_of_request(state);
+        for request in sent.all_by_msn(state.path.name().answers(), port, x.request_msn).skip(1) {
+            if *older == OLDER {
+                return Err(Failure::Ambiguous(packet.format));
+            }
+            *older += 1;
+            if header::infer(state, packet.template, Some(request), x)
+                && let Some(len) = self.build(state, packet, x, out)?
+            {
+                return Ok(Some(len));
+            }
+        }
+        Ok(None)
+    }
+
     #[inline]
     pub(super) fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
         self.health.note_repair();
+        let is_same = x.port == self.shared.path.port();
+        self.since_port = if is_same { self.since_port.saturating_add(1) } else { 0 };
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
             self.shared.accept(x, template);
         }
         self.health.state.on_success();
+        if let Some(sent) = &mut memory.sent
+            && x.names_request
+        {
+            sent.note_answer(self.name.answers(), x.port, x.request_msn);
+        }
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
-            received.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            received.note(CoapExchange::of(self.name, x));
         }
     }
 
@@ -318,7 +383,7 @@ impl CoapReceiverContext {
         }
         let mut state = self.shared;
         let mut found = None;
-        x.carries.checksum = format == Format::Ir;
+        x.has_checksum = format == Format::Ir;
         if format == Format::IrCr {
             if let Some(base) = bases.get(usize::from(whole.base)) {
                 whole.next = base.path();
@@ -365,7 +430,7 @@ impl MsnSearch<'_, '_> {
         let passed = context.arrivals.passed(now);
         let mut messages = [0; OF_A_FLOW];
         let messages = match sent {
-            Some(sent) if packet.template.refers => sent.msns(context.names[1], &mut messages),
+            Some(sent) if packet.template.refers => sent.msns(context.name.answers(), &mut messages),
             _ => &[],
         };
         // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
@@ -399,39 +464,42 @@ impl MsnSearch<'_, '_> {
     fn with(&mut self, msn: u32, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
         let Self { context, packet, .. } = *self;
         self.x.msn = msn;
-        let request = context.request(&context.shared, packet.template, context.names, self.x, sent);
+        let request = context.request(&context.shared, packet.template, context.name, self.x, sent);
         if !header::infer(&context.shared, packet.template, request, self.x) {
             self.is_unknown = true;
             return Ok(None);
         }
         match context.build(&context.shared, packet, self.x, self.out)? {
-            None if request.is_some() => self.with_older(sent),
+            None if request.is_some() => {
+                context.build_with_older(&context.shared, packet, self.x, sent, &mut self.older, self.out)
+            }
             found => Ok(found),
         }
     }
+}
 
-    /// [`with`](Self::with) if the packet refers to a message whose MSN a newer one has, which the other end had not received
-    /// yet.
-    #[cold]
-    fn with_older(&mut self, sent: Option<&Exchanges<'_>>) -> Result<Option<usize>, Failure> {
-        let Self { context, packet, .. } = *self;
-        let Some(sent) = sent else { return Ok(None) };
-        for request in sent.all_by_msn(context.names[1], self.x.request_msn).skip(1) {
-            if self.older == OLDER {
-                return Err(Failure::Ambiguous(packet.format));
-            }
-            self.older += 1;
-            if header::infer(&context.shared, packet.template, Some(request), self.x)
-                && let Some(len) = context.build(&context.shared, packet, self.x, self.out)?
-            {
-                return Ok(Some(len));
-            }
-        }
-        Ok(None)
+impl CoapExchange {
+    /// The message of a packet.
+    #[inline]
+    pub(super) fn of(flow: FlowName, x: &HeaderFields<'_>) -> Self {
+        let mut exchange = Self::new(flow, x.msn as u16, x.message_id, x.token, x.block());
+        exchange.port = x.port;
+        exchange
     }
 }
 
 impl HeaderFields<'_> {
+    /// Port of the client in the message that a packet refers to, as far as it is known before.
+    #[inline]
+    fn port_of_request(&self, state: &CoapState) -> Option<u16> {
+        match state.path.port_mode {
+            _ if self.carries.port => Some(self.port),
+            PortMode::SourceInEach => Some(self.port),
+            PortMode::Destination => None,
+            PortMode::Fixed | PortMode::Source => Some(state.path.port()),
+        }
+    }
+
     /// Number in its Observe option.
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {
@@ -456,6 +524,13 @@ pub(super) fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
         ChecksumMode::Elided | ChecksumMode::Carried => header::payload_sum(payload),
         ChecksumMode::Zero | ChecksumMode::Raw => 0,
     }
+}
+
+/// True if a packet names its port, or a checksum proves it.
+#[cold]
+fn knows_port(path: &CoapPath, x: &HeaderFields<'_>) -> bool {
+    let is_proved = path.checksum == ChecksumMode::Carried;
+    x.carries.port || x.names_request || is_proved || path.port_mode == PortMode::SourceInEach
 }
 
 #[inline]

@@ -1,6 +1,8 @@
-//! Flows of profile 0x0081, and the interface of the profile.
+//! Flows of profile 0x0181, and the interface of the profile.
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::ports::ContextUse;
+use super::state::PortMode;
 use super::{CoapMemory, CoapMessage, CoapPath};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
@@ -42,6 +44,39 @@ impl Sender for CoapSenderContext {
             abandon(&message.path, flows);
         }
         *recognized = None;
+    }
+
+    /// A flow of another port than the last one takes over its context. One that comes back keeps it.
+    #[inline]
+    fn find(message: &mut CoapMessage<'_>, flows: &mut Flows<'_, '_, Self>) -> Result<Cid, u32> {
+        let path = &message.path;
+        if path.port_mode == PortMode::Fixed {
+            return flows.find(message);
+        }
+        if let Some(newest) = flows.table.latest().next()
+            && flows.table.context(newest).is_some_and(|context: &Self| context.is_flow_of(path))
+        {
+            return Ok(newest);
+        }
+        let hash = flows.table.hash(path);
+        let shared = flows.table.find(hash, |_, context: &Self| context.is_shared_by(path)).ok_or(hash);
+        if shared
+            .is_ok_and(|cid| flows.table.context(cid).is_some_and(|context: &Self| context.is_flow_of(path)))
+        {
+            return shared;
+        }
+        let own = flows.table.hash(&OwnContext(path));
+        if let Some(cid) = flows.table.find(own, |_, context: &Self| context.is_flow_of(path)) {
+            return Ok(cid);
+        }
+        if let Ok(cid) = shared
+            && let Some(context) = flows.table.context_mut::<Self>(cid)
+            && context.former.is(path.port())
+        {
+            context.used_for = ContextUse::OneFlow;
+            flows.table.rehash(cid, own);
+        }
+        shared
     }
 
     #[inline]
@@ -103,6 +138,16 @@ impl FlowKey for CoapMessage<'_> {
     }
 }
 
+/// Key of a context that no other flow takes over.
+struct OwnContext<'a>(&'a CoapPath);
+
+impl FlowKey for OwnContext<'_> {
+    fn key(&self, mut word: impl FnMut(u64)) {
+        self.0.key(&mut word);
+        word(u64::from(self.0.port()) | 1 << 16);
+    }
+}
+
 impl FlowKey for CoapPath {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
@@ -114,7 +159,9 @@ impl FlowKey for CoapPath {
             word(half(&s[8..]));
             word(half(&d[8..]));
         }
-        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        let is_fixed = self.port_mode == PortMode::Fixed;
+        let [source, destination] = self.ports(if is_fixed { self.source_port } else { 0 });
+        let ports = u32::from(source) << 16 | u32::from(destination);
         word(u64::from(ports) << 16 | ProfileId::Coap as u64);
     }
 }

@@ -1,12 +1,13 @@
 //! The packet formats. Section 6 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::{Coder, LsbSlot, Step, sdvl};
+use thinair_wire::coder::{Coder, LsbSlot, Step, Word, sdvl};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::Type;
 
 use super::outline::{HoleKind, MAX_OUTLINE, is_outline};
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, TEMPLATES, Template, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, PortMode, TEMPLATES, Template,
+    TokenMode,
 };
 use super::{Carries, HeaderFields, Least, Whole};
 use crate::id::{Format, ProfileId};
@@ -192,7 +193,7 @@ fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
         c.flag("numbers", &mut carries.numbers)?;
         c.flag("type", &mut carries.message_type)?;
         c.flag("msn", &mut carries.msn)?;
-        c.reserved(1)?;
+        c.flag("port", &mut carries.port)?;
     }
     c.lsb(MSN, if x.carries.msn { 16 } else { 8 }, 0)
 }
@@ -204,7 +205,8 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut 
     c.flag("ip", &mut x.has_ip)?;
     c.flag("control", &mut x.has_control)?;
     c.flag("definition", &mut x.has_definition)?;
-    c.reserved(2)?;
+    c.flag("port", &mut x.carries.port)?;
+    c.reserved(1)?;
     c.uint("control CRC", 3, &mut whole.control_crc)?;
     c.reserved(1)?;
     c.crc("CRC", 7)?;
@@ -214,7 +216,9 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut 
 /// `co_repair`: all fields that can change in a context. Section 6.9.
 fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFB)?;
-    c.reserved(5)?;
+    c.reserved(3)?;
+    c.flag("port", &mut x.carries.port)?;
+    c.reserved(1)?;
     c.uint("control CRC", 3, &mut whole.control_crc)?;
     c.reserved(1)?;
     c.crc("CRC", 7)?;
@@ -323,7 +327,7 @@ fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole
     if x.has_definition {
         definition(c, &mut whole.definition, &mut whole.outline)?;
     }
-    x.carries = Carries { checksum: x.carries.checksum, ..Carries::EVERYTHING };
+    x.carries = Carries { port: x.carries.port, ..Carries::EVERYTHING };
     Ok(())
 }
 
@@ -345,7 +349,7 @@ pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut CoapPath) -> Step 
     c.uint("ip_id", 2, &mut next.ip_id_mode)?;
     c.flag("switching", &mut next.switching)?;
     c.flag("pt_0", &mut next.pt_0)?;
-    c.reserved(2)
+    c.uint("port", 2, &mut next.port_mode)
 }
 
 /// A template. Section 5.
@@ -361,8 +365,8 @@ pub(super) fn definition<'p, C: Coder<'p>>(c: &mut C, t: &mut Template, outline:
     c.flag("names", &mut t.names)?;
     c.reserved(4)?;
     c.require(message_id <= MessageIdMode::Irregular as u8 && token_mode <= TokenMode::Irregular as u8)?;
-    t.message_id = thinair_wire::coder::Word::from_u32(u32::from(message_id));
-    t.token_mode = thinair_wire::coder::Word::from_u32(u32::from(token_mode));
+    t.message_id = Word::from_u32(u32::from(message_id));
+    t.token_mode = Word::from_u32(u32::from(token_mode));
     if t.token_mode == TokenMode::Static {
         token(c, &mut t.token)?;
     }
@@ -395,6 +399,10 @@ pub(super) fn chain<'p, C: Coder<'p>>(
         c.reserved(6)?;
         c.uint("T", 2, &mut x.message_type)?;
     }
+    // IR has it in its static part.
+    if carries.port || state.path.port_mode == PortMode::SourceInEach && !x.has_checksum {
+        c.uint("port", 16, &mut x.port)?;
+    }
     if !state.path.v6 {
         if carries.ip_id || state.path.ip_id_mode == IpIdMode::Irregular {
             c.uint("IP-ID", 16, &mut x.ip_id)?;
@@ -410,7 +418,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     let is_sent = match state.path.checksum {
         ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
         // The CRC of an IR packet does not cover the payload; the checksum does.
-        ChecksumMode::Elided => carries.checksum,
+        ChecksumMode::Elided => x.has_checksum,
         ChecksumMode::Zero => false,
     };
     if is_sent {
@@ -477,7 +485,7 @@ pub(super) fn control_crc(state: &CoapState, number: u8, template: &Template) ->
     let modes = (state.path.checksum as u8) << 6
         | (state.path.ip_id_mode as u8) << 4
         | u8::from(state.path.switching) << 3;
-    let modes = modes | u8::from(state.path.pt_0) << 2;
+    let modes = modes | u8::from(state.path.pt_0) << 2 | state.path.port_mode as u8;
     let octets = [
         modes,
         number,

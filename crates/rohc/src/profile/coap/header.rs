@@ -1,14 +1,16 @@
 //! The headers of a packet: inferred fields, octets, and checks. Section 7 of `docs/coap-profile.md`.
 
 use thinair_wire::checksum::{Sum, checksum};
-use thinair_wire::coder::Writer;
+use thinair_wire::coder::{Word, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::PAYLOAD_MARKER;
 use thinair_wire::header::protocol;
 
 use super::HeaderFields;
 use super::outline::{HoleKind, uint_len, write_option};
-use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
+use super::state::{
+    ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, PortMode, Template, TokenMode,
+};
 use crate::decompressor::Unbuildable;
 use crate::exchange::CoapExchange;
 use crate::work;
@@ -45,6 +47,13 @@ pub(super) fn infer(
     }
     if !carries.message_type {
         x.message_type = template.message_type;
+    }
+    if !carries.port {
+        x.port = match (state.path.port_mode, request) {
+            (PortMode::Destination, Some(request)) => request.port,
+            (PortMode::SourceInEach, _) => x.port,
+            _ => state.path.port(),
+        };
     }
     if !carries.message_id {
         x.message_id = match (template.message_id, request) {
@@ -179,12 +188,11 @@ pub(super) fn rebuild(
     let total = len + payload;
     let udp_len =
         u16::try_from(total - state.path.ip_len()).map_err(|_| Unbuildable::Malformed)?.to_be_bytes();
-    let [sa, sb] = state.path.source_port.to_be_bytes();
-    let [da, db] = state.path.destination_port.to_be_bytes();
+    let [[sa, sb], [da, db]] = state.path.ports(x.port).map(u16::to_be_bytes);
     let udp = [sa, sb, da, db, udp_len[0], udp_len[1], 0, 0];
     if state.path.v6 {
         let ip = out.first_chunk_mut::<48>().ok_or(too_short)?;
-        let word = 6 << 28 | u32::from(state.path.tos) << 20 | state.path.flow_label;
+        let word = 6 << 28 | u32::from(state.path.tos) << 20 | state.path.flow_label.to_u32();
         ip[..4].copy_from_slice(&word.to_be_bytes());
         ip[4..8].copy_from_slice(&[udp_len[0], udp_len[1], protocol::UDP, state.path.ttl]);
         ip[8..24].copy_from_slice(&state.path.source);
@@ -265,16 +273,18 @@ pub(super) fn payload_sum(payload: &[u8]) -> u16 {
     Sum::ZERO.octets(payload).fold()
 }
 
-/// Returns the UDP checksum of a packet whose CoAP header is `header`. RFC 768; RFC 8200, section 8.1.
+/// Returns the UDP checksum of a packet with that port of the client, whose CoAP header is `header`. RFC 768; RFC 8200, section 8.1.
 #[inline]
-pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, payload_sum: u16) -> u16 {
+pub(super) fn udp_checksum(state: &CoapState, port: u16, header: &[u8], payload: Payload) -> u16 {
+    let Payload { len: payload, sum: payload_sum } = payload;
     let len = (8 + header.len() + payload) as u16;
     // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).
     let odd = header.len() % 2 == 1;
     work::note(header.len() / 8);
     let payload_sum = if odd { payload_sum.swap_bytes() } else { payload_sum };
     // The length is in the pseudo-header and in the header.
-    let sum = Sum::ZERO.octets(header).word(state.sum).word(len).word(len).word(payload_sum).checksum();
+    let sum = Sum::ZERO.octets(header).word(state.sum).word(port).word(len).word(len);
+    let sum = sum.word(payload_sum).checksum();
     if sum == 0 { 0xFFFF } else { sum }
 }
 
@@ -283,6 +293,10 @@ pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, pay
 pub(super) struct Payload {
     pub(super) len: usize,
     pub(super) sum: u16,
+}
+
+impl Payload {
+    pub(super) const NONE: Self = Self { len: 0, sum: 0 };
 }
 
 /// Returns the CRC of a packet. It covers the fields of the context and of the packet, with the value minus the 16 bits of the
@@ -309,8 +323,10 @@ pub(super) fn crc(
     let sent = sent.min(16);
     let above = u32::from(low) >> sent;
     let [high, lower] = ((u32::from(low) & ((1 << sent) - 1)) as u16).to_be_bytes();
-    let head = [kind, high, lower, message_id[0], message_id[1], sum[0], sum[1], ip_id[0], ip_id[1]];
-    let head = if state.path.v6 { &head[..7] } else { &head[..] };
+    let [[sa, sb], [da, db]] = state.path.ports(x.port).map(u16::to_be_bytes);
+    let [[ma, mb], [ca, cb]] = [message_id, sum];
+    let head = [sa, sb, da, db, kind, high, lower, ma, mb, ca, cb, ip_id[0], ip_id[1]];
+    let head = if state.path.v6 { &head[..11] } else { &head[..] };
     let mut crc = check.update(state.checks[index], head) ^ template.check[index];
     match template.token_mode {
         TokenMode::Static => {}

@@ -21,6 +21,9 @@ const BLOCK2: u16 = 23;
 const BLOCK1: u16 = 27;
 const OSCORE: u16 = 9;
 
+/// Options that change with the content of a resource: ETag, Max-Age, Size2, Size1. RFC 7252, section 5.10; RFC 7959, section 4.
+const OF_CONTENT: [u16; 4] = [4, 14, 28, 60];
+
 /// Increase of the misses of a template for a wrong prediction; a correct one subtracts 1.
 const MISS: u8 = 4;
 
@@ -33,8 +36,10 @@ const RUN: u8 = 8;
 /// Number of packets with equal unexpected steps after which a template is created for them.
 const STEPS: u8 = 3;
 
-/// Number of templates of one shape, each used once, that show that an option changes from packet to packet.
+/// Number of templates of one shape, each used once, that show that an option changes from packet to packet; and number of those
+/// that differ, used once or more, in options alone that change with the content.
 const USED_ONCE: usize = 8;
+const OTHER_CONTENTS: usize = 1;
 
 impl CoapSenderContext {
     /// Chooses the template that encodes a packet best. Creates or changes one if none is good.
@@ -211,8 +216,7 @@ impl CoapSenderContext {
         }
         let free = self.shared.free_number()?;
         let template = Template { left: config.repetitions, uses: 0, misses: 0, ..template };
-        self.changed();
-        self.shared.define(free, &template, &room[..len], memory.templates).then_some(free)
+        self.define(free, &template, &room[..len], memory).then_some(free)
     }
 
     /// Records a wrong prediction. After several, the field gets another encoding; returns the number of the template
@@ -235,6 +239,9 @@ impl CoapSenderContext {
             return None;
         }
         let renames = carries.request && !template.names;
+        // Where a flow begins, nothing predicts its values; but if each flow ends at once, this shows it.
+        let begins = carries.port || self.former.is_new(template.used);
+        let first = first || begins && !self.former.has_singles();
         if !(carries.message_id || carries.token || carries.numbers || renames) || first {
             return None;
         }
@@ -299,6 +306,19 @@ impl CoapSenderContext {
         Some(number)
     }
 
+    /// Sets the new definition of a number. False if there is no room for it.
+    fn define(
+        &mut self,
+        number: u8,
+        template: &Template,
+        outline: &[u8],
+        memory: &mut CoapSenderMemory<'_, '_>,
+    ) -> bool {
+        self.again &= !(1 << (number & 0xF));
+        self.changed();
+        self.shared.define(number, template, outline, memory.templates)
+    }
+
     /// Changes a template.
     fn redefine(
         &mut self,
@@ -315,8 +335,7 @@ impl CoapSenderContext {
         let outline = self.shared.outline(&template);
         let len = outline.len();
         room[..len].copy_from_slice(outline);
-        self.shared.define(number, &template, &room[..len], memory.templates);
-        self.changed();
+        self.define(number, &template, &room[..len], memory);
     }
 
     /// Changes classes of a template's options, and returns those. `change` gets the class and the last number of a
@@ -337,8 +356,7 @@ impl CoapSenderContext {
             append(&mut room, &mut len, entry.delta, &class.unwrap_or(entry.class));
         }
         let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
-        self.shared.define(number, &template, &room[..len], memory.templates);
-        self.changed();
+        self.define(number, &template, &room[..len], memory);
         Holes::of(&room[..len], MAX_DYNAMIC as u8)
     }
 
@@ -397,8 +415,7 @@ impl CoapSenderContext {
         let number = self.shared.free_number();
         let number = number.or_else(|| self.shared.oldest(memory.templates, [self.shared.current; 2]));
         let number = number.ok_or(Refused::ByThisPacket)?;
-        self.changed();
-        let defined = self.shared.define(number, &template, &room[..len], memory.templates);
+        let defined = self.define(number, &template, &room[..len], memory);
         if defined { Ok(number) } else { Err(Refused::ByThisPacket) }
     }
 
@@ -456,12 +473,16 @@ impl CoapSenderContext {
         for number in self.shared.numbers() {
             let Some(template) = self.shared.template(number, memory.templates) else { continue };
             let alike = template.code == message.code && template.message_type == message.message_type;
-            if !alike || template.uses > 1 {
+            if !alike {
                 continue;
             }
             let mut scratch = [0; MAX_OUTLINE];
-            let Some(len) = merge(self.shared.outline(template), message, &mut scratch) else { continue };
-            once += 1;
+            let merged = merge(self.shared.outline(template), message, &mut scratch);
+            let Some(Merged { len, is_of_content }) = merged else { continue };
+            if !is_of_content && template.uses > 1 {
+                continue;
+            }
+            once += if is_of_content { USED_ONCE / OTHER_CONTENTS } else { 1 };
             let newest = found.is_none_or(|(_, used, _)| template.used.wrapping_sub(used) as i32 >= 0);
             if newest {
                 found = Some((number, template.used, len));
@@ -471,12 +492,11 @@ impl CoapSenderContext {
         let (number, _, len) = found.filter(|_| once >= USED_ONCE)?;
         let &template = self.shared.template(number, memory.templates)?;
         let same_token = template.token_mode != TokenMode::Static || template.token == message.token;
-        let same_length = template.token.len == message.token.len;
+        let same_length = template.has_token_of(message.token.len);
         let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
-        if !same_length || !self.shared.define(number, &template, &room[..len], memory.templates) {
+        if !same_length || !self.define(number, &template, &room[..len], memory) {
             return None;
         }
-        self.changed();
         if !same_token {
             let request = self.request(message, memory).copied();
             self.other_token(number, message, request, config, memory);
@@ -533,35 +553,78 @@ fn first_class<'p>(
     }
 }
 
-/// Returns an outline that fits both a template and a message, if they differ only in values of static options.
-fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<usize> {
+/// An outline that fits both a template and a message.
+struct Merged {
+    len: usize,
+    /// They differ in options alone that follow the content.
+    is_of_content: bool,
+}
+
+/// Returns an outline that fits both a template and a message, if they differ only in values of constant options.
+fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<Merged> {
     let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
     let mut dynamic = 0;
-    let mut differs = false;
+    let (mut differs, mut is_of_content) = (false, true);
     for entry in Entries::new(outline) {
         let option = options.next().filter(|option| option.number == entry.number)?;
         let class = match entry.class {
-            Class::Static(value) if value == option.value => entry.class,
-            Class::Static(value) => {
+            class if class.fits(&option) => class,
+            Class::Static(value) | Class::Prefix(_, value) => {
                 differs = true;
+                is_of_content &= OF_CONTENT.contains(&option.number);
                 let common = value.iter().zip(option.value).take_while(|(a, b)| a == b).count();
-                match u8::try_from(value.len()) {
-                    Ok(all) if value.len() == option.value.len() && common > 0 => {
-                        Class::Prefix(all, value.get(..common)?)
-                    }
-                    Ok(all) if value.len() == option.value.len() => Class::Irregular(all),
-                    _ => Class::Variable,
+                match u8::try_from(option.value.len()) {
+                    Ok(all) if usize::from(all) != entry.class.len() => Class::Variable,
+                    Ok(all) if common > 0 => Class::Prefix(all, value.get(..common)?),
+                    Ok(all) => Class::Irregular(all),
+                    Err(_) => return None,
                 }
             }
-            class => class,
+            Class::Irregular(_) if option.value.len() <= 255 => {
+                differs = true;
+                is_of_content &= OF_CONTENT.contains(&option.number);
+                Class::Variable
+            }
+            _ => return None,
         };
         dynamic += usize::from(!matches!(class, Class::Static(_)));
         append(room, &mut len, entry.delta, &class).then_some(())?;
     }
     let ends = options.next().is_none()
         && matches!(options.end()?, CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload);
-    (ends && differs && dynamic <= MAX_DYNAMIC).then_some(len)
+    (ends && differs && dynamic <= MAX_DYNAMIC).then_some(Merged { len, is_of_content })
+}
+
+impl Class<'_> {
+    /// True if an option has this behavior.
+    fn fits(&self, option: &CoapOption<'_>) -> bool {
+        let value = option.value;
+        match *self {
+            Self::Static(its) => its == value,
+            Self::Counted | Self::Lsb | Self::Step(_) => {
+                uint(value, if option.number == OBSERVE { 3 } else { 4 }).is_some()
+            }
+            Self::Block(low) | Self::BlockOfRequest(low) => {
+                uint(value, 3).is_some_and(|block| block & 0x0F == u32::from(low))
+            }
+            Self::PartialIv(flags, behind) => {
+                partial_iv(value).is_some_and(|piv| (piv.flags, piv.behind) == (flags, behind))
+            }
+            Self::Irregular(len) => value.len() == usize::from(len),
+            Self::Variable => value.len() <= 255,
+            Self::Prefix(len, prefix) => value.len() == usize::from(len) && value.starts_with(prefix),
+        }
+    }
+
+    /// Octets of a constant value or of one with a prefix.
+    fn len(&self) -> usize {
+        match *self {
+            Self::Static(value) => value.len(),
+            Self::Prefix(len, _) => usize::from(len),
+            _ => 0,
+        }
+    }
 }
 
 /// Behavior of the IP-ID of a flow.
@@ -585,14 +648,22 @@ impl IpIdWatcher {
     }
 
     /// Records the next IP-ID, and returns the mode that encodes the next ones with fewest octets.
-    pub(super) fn watch(&mut self, mode: IpIdMode, ip_id: u16, msn: u16, unsettled: bool) -> IpIdMode {
+    /// A flow that begins has no last one.
+    pub(super) fn watch(
+        &mut self,
+        mode: IpIdMode,
+        ip_id: u16,
+        msn: u16,
+        unsettled: bool,
+        begins: bool,
+    ) -> IpIdMode {
         let step = ip_id.wrapping_sub(self.last);
         let same = step == 0;
         let counted = step == msn.wrapping_sub(self.last_msn);
         let small = step.wrapping_add(4) < 40;
         let seen = self.seen;
         (self.last, self.last_msn, self.seen) = (ip_id, msn, true);
-        if !seen {
+        if !seen || begins {
             return mode;
         }
         let run = |run: u8, goes_on: bool| if goes_on { run.saturating_add(1) } else { 0 };

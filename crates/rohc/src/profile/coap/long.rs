@@ -7,7 +7,7 @@ use super::decompress::{CoapReceiverContext, CoapReceiverMemory, PacketTail, nea
 use super::formats::{self, MSN, chain, control_crc, long};
 use super::header;
 use super::outline::Holes;
-use super::state::{ChecksumMode, CoapPath, CoapState};
+use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
 use super::{HeaderFields, Whole};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::flow::arrival::{Arrivals, Moment};
@@ -15,6 +15,9 @@ use crate::flow::pace::steps;
 use crate::id::Format;
 use crate::packet::PacketHeader;
 use crate::state::DecompressorState;
+
+/// Largest distance of MSNs by which packets are late.
+const MOST_LATE: u32 = 8;
 
 impl CoapReceiverContext {
     /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
@@ -57,36 +60,54 @@ impl CoapReceiverContext {
         next.settle();
         template.settle(outline);
         x.holes = Holes::of(outline, template.holes);
-        x.carries.checksum = !replicates;
+        x.has_checksum = !replicates;
         chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
+        // It is in the static part.
+        (x.port, x.carries.port) = (next.path.port(), true);
         let payload = reader.remaining();
         verify_crc8(packet, &reader, format)?;
 
         let (bits, _) = reader.collected(MSN);
+        // A late packet or a duplicate begins no context: templates that were defined behind it are in use.
+        let behind = self.shared.msn.wrapping_sub(nearest(bits, self.shared.msn));
         let keeps = !replicates
-            && x.keep
-            && self.shared.path.is_flow_of(&next.path)
+            && (x.keep || behind <= MOST_LATE)
+            && self.shared.path.keeps(&next.path)
             && self.health.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
-        let names = next.path.names();
-        let request = self.request(&next, &template, names, &mut x, memory.sent);
+        let name = next.path.name();
+        let request = self.request(&next, &template, name, &mut x, memory.sent.as_deref());
         if !header::infer(&next, &template, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
+        let len = match self.build(&next, &found, &mut x, out)? {
+            None if request.is_some() => {
+                self.build_with_older(&next, &found, &mut x, memory.sent.as_deref(), &mut 0, out)?
+            }
+            len => len,
+        };
+        let len = len.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
         {
             return Err(Failure::Crc(format));
+        }
+        let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
+        let is_old =
+            is_late && !(x.keep && self.has(&next.path, x.template, &template, outline, memory.templates));
+        if keeps && is_old {
+            return Verified::deliver(packet, format, len, payload, out);
         }
         // Verified: the context is created, or continues.
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
         self.arrivals.note(at, steps(ahead));
         if keeps {
-            next = self.shared.on_path(next.path);
+            // The port of a packet that goes back changes nothing, as in short formats.
+            let port = if ahead < 0 { self.shared.path.port() } else { next.path.port() };
+            next = self.shared.on_path(next.path.with_port(port));
         } else {
             self.shared.forget_all(memory.templates);
             next = CoapState::new().on_path(next.path);
@@ -99,11 +120,26 @@ impl CoapReceiverContext {
         if !is_defined {
             return Err(Failure::NoMemory);
         }
-        self.names = names;
+        self.name = name;
         self.ack_due = true;
-        (self.seen, self.lost) = (0, 0);
+        (self.seen, self.lost, self.since_port) = (0, 0, u8::MAX);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// True if a long format with that path, but for the port of the client, and that template undoes nothing. Then it may have been sent with an MSN that goes back; otherwise it
+    /// is late.
+    fn has(
+        &self,
+        path: &CoapPath,
+        number: u8,
+        template: &Template,
+        outline: &[u8],
+        templates: &Templates<'_>,
+    ) -> bool {
+        let known = self.shared.template(number, templates);
+        let is_known = |known: &Template| known.is_alike(template) && self.shared.outline(known) == outline;
+        self.shared.path == path.with_port(self.shared.path.port()) && known.is_none_or(is_known)
     }
 
     /// Decompresses `co_common` or `co_repair`.
@@ -142,20 +178,35 @@ impl CoapReceiverContext {
         }
         let (bits, _) = reader.collected(MSN);
         x.msn = nearest(bits, self.shared.msn);
-        let request = self.request(&next, &template, self.names, x, memory.sent);
+        let name = next.path.name();
+        let request = self.request(&next, &template, name, x, memory.sent.as_deref());
         if !header::infer(&next, &template, request, x) {
             return Err(Failure::NoRequest(format));
         }
         let payload = reader.remaining();
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader, template: &template, outline, payload, sum };
-        let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
+        let len = match self.build(&next, &found, x, out)? {
+            None if request.is_some() => {
+                self.build_with_older(&next, &found, x, memory.sent.as_deref(), &mut 0, out)?
+            }
+            len => len,
+        };
+        let len = len.ok_or(Failure::Crc(format))?;
+        if self.may_be_of_another_flow(&next.path, x) {
+            return Err(Failure::Ambiguous(format));
+        }
+        let behind = self.shared.msn.wrapping_sub(x.msn);
+        let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
+        if is_late && !self.has(&next.path, x.template, &template, outline, memory.templates) {
+            return Verified::deliver(packet, format, len, payload, out);
+        }
         // The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
         if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
             self.shared = next;
             return Err(Failure::NoMemory);
         }
-        self.shared = next;
+        (self.shared, self.name) = (next, name);
         self.count_losses(x.msn);
         self.ack_due = true;
         self.accept(x, memory);

@@ -7,7 +7,7 @@ use thinair_wire::header::udp::Udp;
 
 use super::HeaderFields;
 use super::outline::{HoleKind, Holes, option_at, uint_len};
-use super::state::{CoapPath, CoapToken, Template, TokenMode};
+use super::state::{CoapPath, CoapToken, FlowLabel, PortMode, Template};
 use crate::compressor::Ports;
 
 /// Limit from which on Partial IVs do not count, since no packet could carry them.
@@ -73,7 +73,7 @@ impl<'p> CoapMessage<'p> {
             IpHeader::V6(header) => {
                 path.v6 = true;
                 (path.tos, path.ttl) = (header.traffic_class, header.hop_limit);
-                path.flow_label = header.flow_label;
+                path.flow_label = FlowLabel::from_u32(header.flow_label);
                 (path.source, path.destination) = (header.source, header.destination);
             }
         }
@@ -94,7 +94,9 @@ impl<'p> CoapMessage<'p> {
         self.message_type = Word::from_u32(u32::from(first >> 4));
         self.code = Code(code);
         self.message_id = u16::from_be_bytes([high, low]);
-        self.by_parse = !ports.has(self.path.source_port) && !ports.has(self.path.destination_port);
+        let is_listed = [self.path.source_port, self.path.destination_port].map(|port| ports.has(port));
+        self.by_parse = is_listed == [false; 2];
+        self.path.port_mode = PortMode::of_servers(is_listed);
         let is_coap = !self.by_parse
             || is_strictly_coap(self.message_type, self.code, self.rest, coap.len() - Coap::LEN);
         is_coap.then_some(())
@@ -112,9 +114,7 @@ impl<'p> CoapMessage<'p> {
         if template.code != self.code {
             return None;
         }
-        let same_length = self.token.len == template.token.len
-            || matches!(template.token_mode, TokenMode::CountedUint | TokenMode::OfRequest);
-        if !same_length {
+        if !template.has_token_of(self.token.len) {
             return None;
         }
         payload(if template.is_plain() {

@@ -7,7 +7,7 @@ use thinair_wire::time::Instant;
 use super::compress::{CoapSenderContext, CoapSenderMemory, MessageToSend};
 use super::learn::IpIdWatcher;
 use super::outline::Holes;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, PortMode, Template, Templates};
 use super::{CoapMemory, HeaderFields, header};
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::flow::sender::Departure;
@@ -37,7 +37,7 @@ impl CoapSenderContext {
         let mut ip_id = self.ip_id;
         if !path.v6 {
             let mode = path.ip_id_mode;
-            (ip_id.watch(mode, x.ip_id, x.msn as u16, false) == mode).then_some(())?;
+            (ip_id.watch(mode, x.ip_id, x.msn as u16, false, false) == mode).then_some(())?;
         }
         let sent = departure.linked.take().map(|linked| linked.sent);
         let mut memory = CoapSenderMemory { templates, sent, received: None, bases };
@@ -60,6 +60,7 @@ impl CoapSenderContext {
             && self.pending.is_none()
             && self.switches == 0
             && !self.shared.path.switching
+            && self.shared.path.port_mode != PortMode::SourceInEach
             && !self.is_first()
             && self.establishment.is_quiet(now);
         (follows && is_calm).then_some(template)
@@ -97,7 +98,7 @@ impl CoapSenderContext {
             return None;
         }
         x.checksum = u16::from_be_bytes(checksum);
-        let mode = self.checksum_mode(x.checksum, packet.get(coap_at..)?, config);
+        let mode = self.checksum_mode(x.checksum, x.port, packet.get(coap_at..)?, config);
         let pt_0 = self.uses_pt_0(config) && mode != ChecksumMode::Carried;
         ((mode, pt_0) == (path.checksum, path.pt_0)).then_some(len)
     }

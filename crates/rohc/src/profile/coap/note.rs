@@ -5,7 +5,7 @@ use super::HeaderFields;
 use super::compress::CoapSenderContext;
 use super::header;
 use super::message::CoapMessage;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates, TokenMode};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, PortMode, Template, Templates, TokenMode};
 use crate::channel::Integrity;
 use crate::compressor::{CompressorConfig, FormatPolicy};
 use crate::id::Format;
@@ -28,7 +28,8 @@ pub(super) mod changes {
     pub(in super::super) const IP_ID: usize = 5;
     /// The template.
     pub(in super::super) const SWITCH: usize = 6;
-    /// One more than there are: they are compared as one word.
+    /// The port of the client.
+    pub(in super::super) const PORT: usize = 7;
     pub(in super::super) const COUNT: usize = 8;
 }
 
@@ -82,13 +83,23 @@ impl CoapSenderContext {
             self.shared.path.ip_id_mode,
             self.shared.path.switching,
             self.shared.path.pt_0,
+            self.shared.path.port_mode,
         );
-        let checksum = self.checksum_mode(message.checksum, message.coap(), config);
-        let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
+        let checksum = self.checksum_mode(message.checksum, x.port, message.coap(), config);
+        let (_, mut ip_id_mode, mut switching, had_pt_0, mut port_mode) = kept;
+        let begins = x.carries.port && !self.former.has_singles();
+        if port_mode == PortMode::Source && self.former.has_singles() && x.carries.port {
+            port_mode = PortMode::SourceInEach;
+            x.carries.port = false;
+        } else if port_mode == PortMode::SourceInEach && self.former.is_long() {
+            port_mode = PortMode::Source;
+            x.carries.port = x.port != self.shared.path.port();
+        }
         if self.shared.path.v6 {
             x.carries.ip_id = false;
         } else {
-            ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
+            let mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled(), begins);
+            ip_id_mode = mode;
         }
         let pt_0 = self.uses_pt_0(config) && checksum != ChecksumMode::Carried && !switching;
         // Short formats carry their template if it changed often among the last packets.
@@ -102,14 +113,14 @@ impl CoapSenderContext {
                 self.pending.require(changes::SWITCH, config.repetitions);
             }
         }
-        let new = (checksum, ip_id_mode, switching, pt_0);
+        let new = (checksum, ip_id_mode, switching, pt_0, port_mode);
         if new != kept {
             if pt_0 != had_pt_0 {
                 // A decompressor that has missed that could not read any of the next packets.
                 self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
             }
             let path = &mut self.shared.path;
-            (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
+            (path.checksum, path.ip_id_mode, path.switching, path.pt_0, path.port_mode) = new;
             self.pending.require(changes::CONTROL, config.repetitions);
             self.changed();
         }
@@ -120,13 +131,16 @@ impl CoapSenderContext {
     pub(super) fn checksum_mode(
         &self,
         checksum: u16,
+        port: u16,
         coap: &[u8],
         config: &CompressorConfig,
     ) -> ChecksumMode {
         match checksum {
             0 => ChecksumMode::Zero,
             // Carried unchanged, neither corrected nor elided.
-            sent if sent != header::udp_checksum(&self.shared, coap, 0, 0) => ChecksumMode::Raw,
+            sent if sent != header::udp_checksum(&self.shared, port, coap, header::Payload::NONE) => {
+                ChecksumMode::Raw
+            }
             _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
             _ => ChecksumMode::Elided,
         }
@@ -144,9 +158,10 @@ impl CoapSenderContext {
 
     /// Records that a change has to be sent from the next packet on.
     pub(super) fn changed(&mut self) {
-        self.since = self.shared.msn.wrapping_add(1);
+        // The first packet has the MSN that the context begins with.
+        self.since = self.shared.msn.wrapping_add(u32::from(!self.is_first()));
         self.establishment.changed();
-        if self.msns.newest().is_some() {
+        if !self.is_first() {
             self.base = None;
         }
     }
@@ -177,6 +192,11 @@ impl CoapSenderContext {
             }
             self.pending.has(field)
         };
+        let repairs = !self.establishment.is_established() && self.former.is_recent();
+        x.carries.port = match self.shared.path.port_mode {
+            PortMode::Fixed | PortMode::SourceInEach => false,
+            PortMode::Source | PortMode::Destination => is_due(changes::PORT, missed.port) || repairs,
+        };
         if counts_message_id {
             let anchor = if is_own { changes::OWN } else { changes::ECHOED };
             x.carries.message_id = is_due(anchor, missed.message_id);
@@ -203,7 +223,7 @@ impl CoapSenderContext {
             }
         }
         if changed {
-            let is_new = msn.wrapping_sub(self.shared.msn) as i32 > 0;
+            let is_new = self.is_first() || msn.wrapping_sub(self.shared.msn) as i32 > 0;
             self.since = if is_new { msn } else { self.shared.msn.wrapping_add(1) };
             self.base = self.base.filter(|_| self.msns.is_empty());
         }
@@ -243,6 +263,9 @@ impl CoapSenderContext {
         pending.count(changes::REQUEST, x.carries.request && x.names_request);
         pending.count(changes::IP_ID, x.carries.ip_id);
         pending.count(changes::SWITCH, true);
+        // Where no checksum proves the port, it is repeated until an answer or feedback confirms it, or the flow has lasted.
+        let is_proved = self.shared.path.checksum == ChecksumMode::Carried || !self.former.is_short();
+        pending.count(changes::PORT, (x.carries.port || initializes) && is_proved);
         self.establishment.count(format);
         if let Some(template) = self.shared.template_mut(x.template, templates) {
             let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);

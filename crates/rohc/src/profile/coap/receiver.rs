@@ -1,4 +1,4 @@
-//! Contexts of profile 0x0081 at the decompressor: the interface to the framework, and what failures show.
+//! Contexts of profile 0x0181 at the decompressor: the interface to the framework, and what failures show.
 
 use super::CoapMemory;
 use super::decompress::{CoapReceiverContext, CoapReceiverMemory};

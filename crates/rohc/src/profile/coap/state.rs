@@ -2,12 +2,14 @@
 //! of `docs/coap-profile.md`.
 
 use thinair_wire::checksum::Sum;
+use thinair_wire::coder::Word;
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 
+pub(super) use super::template::PortMode;
 pub use super::template::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 use super::{HeaderFields, header};
-pub(super) use crate::exchange::CoapToken;
+pub(super) use crate::exchange::{CoapToken, FlowName};
 use crate::storage::Slots;
 
 /// Templates of one context.
@@ -53,6 +55,28 @@ impl<'m> Templates<'m> {
     }
 }
 
+/// Flow Label of IPv6, 20 bits, in the order of the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FlowLabel([u8; 3]);
+
+impl FlowLabel {
+    const ZERO: Self = Self([0; 3]);
+}
+
+impl Word for FlowLabel {
+    #[inline]
+    fn to_u32(self) -> u32 {
+        let Self([a, b, c]) = self;
+        u32::from_be_bytes([0, a, b, c])
+    }
+
+    #[inline]
+    fn from_u32(value: u32) -> Self {
+        let [_, a, b, c] = value.to_be_bytes();
+        Self([a, b, c])
+    }
+}
+
 /// The IP and UDP fields of a flow, and its control fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CoapPath {
@@ -66,10 +90,11 @@ pub(crate) struct CoapPath {
     pub(super) tos: u8,
     pub(super) ttl: u8,
     pub(super) df: bool,
-    pub(super) flow_label: u32,
+    pub(super) flow_label: FlowLabel,
     // Control fields.
     pub(super) checksum: ChecksumMode,
     pub(super) ip_id_mode: IpIdMode,
+    pub(super) port_mode: PortMode,
     /// Every short format carries its template.
     pub(super) switching: bool,
     /// `pt_0` is in use. If it is not, damage cannot turn a format with a longer check into it.
@@ -95,8 +120,40 @@ impl CoapPath {
             == (other.source, other.destination, other.source_port, other.destination_port, other.v6)
     }
 
-    /// Names of the flow and of its other direction, equal at both ends.
-    pub(super) fn names(&self) -> [u32; 2] {
+    /// Port of the client.
+    #[inline]
+    pub(super) fn port(&self) -> u16 {
+        if self.port_mode == PortMode::Destination { self.destination_port } else { self.source_port }
+    }
+
+    /// Source and destination port of a packet, by the port of the client.
+    #[inline]
+    pub(super) fn ports(&self, port: u16) -> [u16; 2] {
+        match self.port_mode {
+            PortMode::Destination => [self.source_port, port],
+            PortMode::Fixed | PortMode::Source | PortMode::SourceInEach => [port, self.destination_port],
+        }
+    }
+
+    /// The path with another port of the client.
+    pub(super) fn with_port(self, port: u16) -> Self {
+        let [source_port, destination_port] = self.ports(port);
+        Self { source_port, destination_port, ..self }
+    }
+
+    /// True if a context of a flow goes on with another path.
+    pub(super) fn keeps(&self, next: &Self) -> bool {
+        self.is_flow_of(next) || next.port_mode != PortMode::Fixed && self.is_alike(next)
+    }
+
+    /// True if two flows differ in the port of the client at most.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let is_destination = |path: &Self| path.port_mode == PortMode::Destination;
+        is_destination(self) == is_destination(other) && self.with_port(other.port()).is_flow_of(other)
+    }
+
+    /// Name of the flow, equal at both ends. Flows that differ in a port of the client that may change have one name.
+    pub(super) fn name(&self) -> FlowName {
         let fold = |hash: u64, word: u64| {
             let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
             product as u64 ^ (product >> 64) as u64
@@ -106,11 +163,10 @@ impl CoapPath {
             let words = [high, low].map(|half| half.try_into().map_or(0, u64::from_be_bytes));
             fold(fold(fold(0x2D35_8DCC_AA6C_78A5, words[0]), words[1]), u64::from(port) + 1)
         };
-        let source = end(&self.source, self.source_port);
-        let destination = end(&self.destination, self.destination_port);
-        // Odd, so never 0, the name of no flow.
-        let name = |from: u64, to: u64| (fold(from.rotate_left(1), to) >> 32) as u32 | 1;
-        [name(source, destination), name(destination, source)]
+        let is_fixed = self.port_mode == PortMode::Fixed;
+        let [from, to] = self.ports(if is_fixed { self.source_port } else { 0 });
+        let both = end(&self.source, from).wrapping_add(end(&self.destination, to));
+        FlowName::new((both >> 32) as u32, (self.source, from) < (self.destination, to))
     }
 }
 
@@ -136,8 +192,8 @@ pub(super) struct CoapState {
     templates: [u16; TEMPLATES],
     arena: [u8; ARENA],
     arena_len: u8,
-    /// Over the constant IP and UDP fields: CRC states, digest of the fields that the UDP checksum does not cover,
-    /// and sum of those that it covers.
+    /// Over the constant IP and UDP fields, without the ports in the CRC states and without that of the client in the sum: CRC
+    /// states, digest of the fields that the UDP checksum does not cover, and sum of those that it covers.
     pub(super) checks: [u8; 3],
     pub(super) digest: u16,
     pub(super) sum: u16,
@@ -155,9 +211,10 @@ impl CoapState {
                 tos: 0,
                 ttl: 0,
                 df: false,
-                flow_label: 0,
+                flow_label: FlowLabel::ZERO,
                 checksum: ChecksumMode::Zero,
                 ip_id_mode: IpIdMode::Constant,
+                port_mode: PortMode::Fixed,
                 switching: false,
                 pt_0: false,
             },
@@ -187,19 +244,16 @@ impl CoapState {
 
     /// Sets the fields that follow from the IP and UDP fields.
     pub(super) fn settle(&mut self) {
-        let [a, b] = self.path.source_port.to_be_bytes();
-        let [c, d] = self.path.destination_port.to_be_bytes();
-        let [_, e, f, g] = self.path.flow_label.to_be_bytes();
+        let FlowLabel([e, f, g]) = self.path.flow_label;
         let kind =
             [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
         for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
-            let addresses =
-                check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
-            *state = check.update(addresses, &[a, b, c, d]);
+            *state = check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
         }
         self.digest = digest(&kind);
-        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination).octets(&[a, b, c, d]);
-        self.sum = sum.word(u16::from(protocol::UDP)).fold();
+        let [source, destination] = self.path.ports(0);
+        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination);
+        self.sum = sum.word(source).word(destination).word(u16::from(protocol::UDP)).fold();
     }
 
     /// Returns the entry of a template in the pool.
@@ -231,6 +285,10 @@ impl CoapState {
     pub(super) fn accept(&mut self, x: &HeaderFields<'_>, template: &mut Template) {
         let low = x.msn as u16;
         let carries = x.carries;
+        // A late packet, or a duplicate, may be one of the flow before.
+        if x.port != self.path.port() && x.msn.wrapping_sub(self.msn).cast_signed() >= 0 {
+            self.path = self.path.with_port(x.port);
+        }
         self.msn = x.msn;
         self.current = x.template;
         self.ip_id = match self.path.ip_id_mode {

@@ -38,6 +38,20 @@ pub enum IpIdMode {
     Irregular,
 }
 
+/// Port of the client, which changes where a client takes a new one for each request. A control field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PortMode {
+    /// Both ports are those of the flow.
+    #[default]
+    Fixed,
+    /// The source port is the client's.
+    Source,
+    /// The destination port is the client's: that of the message that a packet refers to.
+    Destination,
+    /// The source port is the client's, and in every packet.
+    SourceInEach,
+}
+
 /// Behavior of the Message ID of a template. A control field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageIdMode {
@@ -66,9 +80,21 @@ pub enum TokenMode {
     Irregular,
 }
 
+impl PortMode {
+    /// The end that is not a server takes its ports from a range. `is_server`: source and destination port are those of servers.
+    pub(super) fn of_servers(is_server: [bool; 2]) -> Self {
+        match is_server {
+            [false, true] => Self::Source,
+            [true, false] => Self::Destination,
+            _ => Self::Fixed,
+        }
+    }
+}
+
 word_enum!(ChecksumMode: Zero Carried Elided, Raw);
 // Readers reject values without a mode before.
 word_enum!(IpIdMode: Constant Counted Lsb, Irregular);
+word_enum!(PortMode: Fixed Source Destination, SourceInEach);
 word_enum!(MessageIdMode: Counted OfRequest, Irregular);
 word_enum!(TokenMode: Static CountedUint Counted OfRequest, Irregular);
 
@@ -143,6 +169,12 @@ impl Template {
         matches!(message_type, Type::Confirmable | Type::NonConfirmable)
     }
 
+    /// True if its tokens may have that length.
+    #[inline]
+    pub(super) fn has_token_of(&self, len: u8) -> bool {
+        self.token.len == len || matches!(self.token_mode, TokenMode::CountedUint | TokenMode::OfRequest)
+    }
+
     /// True if the outline has no dynamic option.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
@@ -156,6 +188,12 @@ impl Template {
             || self.names
             || self.message_id == MessageIdMode::Irregular
             || self.token_mode == TokenMode::Irregular
+    }
+
+    /// True if two definitions of it have the same fields; the outline stands beside them.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let fields = |of: &Self| (of.message_type, of.code, of.message_id, of.token_mode, of.names);
+        fields(self) == fields(other) && (self.token_mode != TokenMode::Static || self.token == other.token)
     }
 
     /// Sets the fields that follow from the other fields and the outline.

@@ -74,7 +74,7 @@ impl Sender for Rfc3095SenderContext {
     fn fall(plan: &mut ClassifiedPacket<'_>, obstacle: Obstacle, flows: &mut Flows<'_, '_, Self>) -> bool {
         plan.may_become_rtp = false;
         let may_fall = match obstacle {
-            Obstacle::NoBeginning | Obstacle::Rests => true,
+            Obstacle::NoBeginning | Obstacle::Brief | Obstacle::Rests => true,
             Obstacle::NotAdmitted => false,
             Obstacle::Refused { is_new } => !is_new && plan.lacks_payload(),
         };
@@ -93,6 +93,10 @@ impl Sender for Rfc3095SenderContext {
 
     fn may_begin(plan: &ClassifiedPacket<'_>) -> bool {
         !plan.lacks_payload()
+    }
+
+    fn is_of_ports(plan: &ClassifiedPacket<'_>) -> bool {
+        plan.profile == ProfileId::Udp
     }
 
     fn new(

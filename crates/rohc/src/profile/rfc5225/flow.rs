@@ -187,6 +187,10 @@ impl Sender for V2SenderContext {
         false
     }
 
+    fn is_of_ports(packet: &V2Packet<'_>) -> bool {
+        packet.classified.profile == ProfileId::UdpV2
+    }
+
     fn has_room(cid: Cid, rooms: &Slots<'_, V2Room>) -> bool {
         cid.index() < rooms.len()
     }

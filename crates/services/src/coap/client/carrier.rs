@@ -1,12 +1,13 @@
-//! A socket to one address, datagrams or stream.
+//! Sockets of a client: one UDP port for each address family, and streams.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use thinair_coap::uri::Scheme;
 use thinair_coap::{Code, Endpoint};
-use thinair_wire::time::Instant;
+use thinair_os::clock::now;
+use thinair_os::udp::options::disconnect;
 
 use super::TaskReport;
 use super::error::{AddressError, ClientError};
@@ -17,8 +18,76 @@ use crate::wait::{Wait, Woken};
 /// Buffer for received octets: the largest datagram.
 pub(super) const ROOM: usize = 1 << 16;
 
-pub(super) enum ClientSocket {
-    Udp(UdpSocket),
+/// UDP sockets of a client: at most one for each address family, which keeps its port from its first to its last server.
+#[derive(Default)]
+pub(super) struct ClientPorts {
+    v4: Option<ClientPort>,
+    v6: Option<ClientPort>,
+}
+
+struct ClientPort {
+    socket: UdpSocket,
+    /// Server to which the socket is connected.
+    server: Option<SocketAddr>,
+}
+
+impl ClientPorts {
+    /// Connects the socket of the family of `server` to it: the system then reports ICMP errors of this address, and drops
+    /// datagrams of others.
+    pub(super) fn open(&mut self, server: SocketAddr) -> Result<ClientSocket<'_>, Stop> {
+        if server.ip().is_multicast() {
+            return Err(Stop::Address(AddressError::Group));
+        }
+        let (place, any) = match server {
+            SocketAddr::V4(_) => (&mut self.v4, IpAddr::from(Ipv4Addr::UNSPECIFIED)),
+            SocketAddr::V6(_) => (&mut self.v6, Ipv6Addr::UNSPECIFIED.into()),
+        };
+        let refused = |why: io::Error| Stop::Address(reason(&why, Scheme::Coap));
+        let port = match place {
+            Some(port) => port,
+            None => place.insert(ClientPort { socket: bind(any).map_err(refused)?, server: None }),
+        };
+        port.connect(server).map_err(refused)?;
+        Ok(ClientSocket::Udp(&port.socket))
+    }
+}
+
+impl ClientPort {
+    fn connect(&mut self, server: SocketAddr) -> io::Result<()> {
+        if self.server != Some(server) {
+            if self.server.take().is_some() {
+                // Otherwise the socket would keep the source address of the first route.
+                disconnect(&self.socket)?;
+            }
+            self.socket.connect(server)?;
+            self.server = Some(server);
+        }
+        // An error of an earlier datagram.
+        self.socket.take_error()?;
+        Ok(())
+    }
+}
+
+/// Returns a non-blocking socket with a port that the system has chosen. It is bound by its number, since Linux takes back
+/// a port of its choice when the socket is disconnected.
+fn bind(any: IpAddr) -> io::Result<UdpSocket> {
+    // More ports that are taken in between are no coincidence.
+    let mut picks_left = 16;
+    loop {
+        let port = UdpSocket::bind((any, 0))?.local_addr()?.port();
+        match UdpSocket::bind((any, port)) {
+            Err(why) if why.kind() == ErrorKind::AddrInUse && picks_left > 0 => picks_left -= 1,
+            bound => {
+                let socket = bound?;
+                socket.set_nonblocking(true)?;
+                return Ok(socket);
+            }
+        }
+    }
+}
+
+pub(super) enum ClientSocket<'p> {
+    Udp(&'p UdpSocket),
     Tcp {
         stream: TcpStream,
         /// Octets that the socket had no room for.
@@ -28,49 +97,47 @@ pub(super) enum ClientSocket {
     },
 }
 
-impl ClientSocket {
-    pub(super) fn open(
-        scheme: Scheme,
+impl ClientSocket<'_> {
+    /// Connects over TCP.
+    pub(super) fn connect(
         address: SocketAddr,
         connect_timeout: Duration,
         waiting: &mut Wait<'_>,
     ) -> Result<Self, Stop> {
-        let refused = |why: io::Error| Stop::Address(reason(&why, scheme));
+        let refused = |why: io::Error| Stop::Address(reason(&why, Scheme::CoapTcp));
         if address.ip().is_multicast() {
             return Err(Stop::Address(AddressError::Group));
         }
-        match scheme {
-            Scheme::Coap => {
-                let any: SocketAddr = match address {
-                    SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-                    SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-                };
-                let socket = UdpSocket::bind(any).map_err(refused)?;
-                // Connected: the system reports ICMP errors of this address, and drops datagrams of others.
-                socket.connect(address).map_err(refused)?;
-                socket.set_nonblocking(true).map_err(refused)?;
-                waiting.add(&socket)?;
-                Ok(Self::Udp(socket))
+        let connecting = waiting.elsewhere(move || TcpStream::connect_timeout(&address, connect_timeout))?;
+        let stream = match connecting {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(why)) if why.kind() == ErrorKind::TimedOut => {
+                return Err(Stop::Address(AddressError::ConnectTimeout(connect_timeout)));
             }
-            Scheme::CoapTcp => {
-                let connecting =
-                    waiting.elsewhere(move || TcpStream::connect_timeout(&address, connect_timeout))?;
-                let stream = match connecting {
-                    Ok(Ok(stream)) => stream,
-                    Ok(Err(why)) if why.kind() == ErrorKind::TimedOut => {
-                        return Err(Stop::Address(AddressError::ConnectTimeout(connect_timeout)));
-                    }
-                    Ok(Err(why)) => return Err(refused(why)),
-                    Err(Woken::Interrupted) => return Err(Stop::All(ClientError::Interrupted)),
-                    Err(_) => return Err(Stop::TIME),
-                };
-                // Messages are written at once, so that there is nothing to wait for; with Nagle's algorithm every second
-                // message would wait for a round trip.
-                stream.set_nodelay(true).map_err(refused)?;
-                stream.set_nonblocking(true).map_err(refused)?;
-                waiting.add(&stream)?;
-                Ok(Self::Tcp { stream, output: Vec::new(), is_full: false })
-            }
+            Ok(Err(why)) => return Err(refused(why)),
+            Err(Woken::Interrupted) => return Err(Stop::All(ClientError::Interrupted)),
+            Err(_) => return Err(Stop::TIME),
+        };
+        // Messages are written at once, so that there is nothing to wait for; with Nagle's algorithm every second
+        // message would wait for a round trip.
+        stream.set_nodelay(true).map_err(refused)?;
+        stream.set_nonblocking(true).map_err(refused)?;
+        Ok(Self::Tcp { stream, output: Vec::new(), is_full: false })
+    }
+
+    /// Waits for the socket from now on.
+    pub(super) fn wait_for(&self, waiting: &Wait<'_>) -> Result<(), thinair_os::Error> {
+        match self {
+            Self::Udp(socket) => waiting.add(socket),
+            Self::Tcp { stream, .. } => waiting.add(stream),
+        }
+    }
+
+    /// Ends waiting for a socket that stays open.
+    pub(super) fn forget(&self, waiting: &Wait<'_>) {
+        if let Self::Udp(socket) = self {
+            // It is not there if waiting for it has failed.
+            let _ = waiting.remove(socket);
         }
     }
 
@@ -82,7 +149,7 @@ impl ClientSocket {
     /// attempt are stored in `icmp`.
     pub(super) fn send(
         &mut self,
-        now: Instant,
+        peer: CoapPeer,
         endpoint: &mut Endpoint<CoapPeer>,
         buffer: &mut [u8],
         waiting: &Wait<'_>,
@@ -91,8 +158,15 @@ impl ClientSocket {
     ) -> Result<(), Stop> {
         match self {
             Self::Udp(socket) => {
-                while let Some(transmit) = endpoint.poll_transmit(now, buffer) {
+                while let Some(transmit) = endpoint.poll_transmit(now(), buffer) {
                     let datagram = buffer.get(..transmit.len).unwrap_or_default();
+                    if transmit.peer != peer {
+                        // The reply to a late message of an earlier server.
+                        if let CoapPeer::Udp { address, .. } = transmit.peer {
+                            let _ = socket.send_to(datagram, address);
+                        }
+                        continue;
+                    }
                     report.sent += 1;
                     report.sent_octets += datagram.len() as u64;
                     let code = datagram.get(1).copied().map(Code);
@@ -121,7 +195,10 @@ impl ClientSocket {
             Self::Tcp { stream, output, is_full } => {
                 loop {
                     if output.is_empty() {
-                        let Some(transmit) = endpoint.poll_transmit(now, buffer) else { break };
+                        let Some(transmit) = endpoint.poll_transmit(now(), buffer) else { break };
+                        if transmit.peer != peer {
+                            continue;
+                        }
                         output.extend_from_slice(buffer.get(..transmit.len).unwrap_or_default());
                     }
                     match stream.write(output) {
@@ -148,20 +225,24 @@ impl ClientSocket {
         }
     }
 
-    /// Returns the next datagram, or some octets of the stream. `None` if there are none now.
+    /// Returns the next datagram, or some octets of the stream, and their sender. `None` if there are none now.
     pub(super) fn receive<'b>(
         &mut self,
+        peer: CoapPeer,
         buffer: &'b mut [u8],
         icmp: &mut Option<String>,
-    ) -> Result<Option<&'b [u8]>, AddressError> {
+    ) -> Result<Option<(&'b [u8], CoapPeer)>, AddressError> {
         loop {
             let (received, scheme) = match self {
-                Self::Udp(socket) => (socket.recv(buffer), Scheme::Coap),
-                Self::Tcp { stream, .. } => (stream.read(buffer), Scheme::CoapTcp),
+                Self::Udp(socket) => {
+                    let received = socket.recv_from(buffer);
+                    (received.map(|(len, from)| (len, peer_of(peer, from))), Scheme::Coap)
+                }
+                Self::Tcp { stream, .. } => (stream.read(buffer).map(|len| (len, peer)), Scheme::CoapTcp),
             };
             match received {
-                Ok(0) if scheme == Scheme::CoapTcp => return Err(AddressError::Closed(None)),
-                Ok(len) => return Ok(Some(buffer.get(..len).unwrap_or_default())),
+                Ok((0, _)) if scheme == Scheme::CoapTcp => return Err(AddressError::Closed(None)),
+                Ok((len, from)) => return Ok(Some((buffer.get(..len).unwrap_or_default(), from))),
                 Err(why) => match why.kind() {
                     ErrorKind::WouldBlock => return Ok(None),
                     ErrorKind::Interrupted => {}
@@ -173,6 +254,15 @@ impl ClientSocket {
                 },
             }
         }
+    }
+}
+
+/// Returns the sender of a datagram: `peer`, or an earlier server whose datagram had arrived before the socket was connected
+/// to `peer`. The system leaves out the zone of an address that needs none.
+fn peer_of(peer: CoapPeer, from: SocketAddr) -> CoapPeer {
+    match peer {
+        CoapPeer::Udp { address, .. } if address.ip() == from.ip() && address.port() == from.port() => peer,
+        _ => CoapPeer::Udp { socket: 0, address: from },
     }
 }
 

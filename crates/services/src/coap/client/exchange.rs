@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 
+use thinair_coap::uri::Scheme;
 use thinair_coap::{CallError, CallId, Closing, Endpoint, Event, Received};
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
 use super::carrier::{ClientSocket, ROOM};
 use super::error::{AddressError, ClientError, SentRequest};
-use super::{ClientTask, Continuation, Ending, TaskProgress, TaskReport};
+use super::{Client, ClientTask, Continuation, Ending, TaskProgress, TaskReport};
 use crate::coap::CoapPeer;
 use crate::wait::{Wait, Woken};
 
@@ -41,7 +42,7 @@ impl From<thinair_os::Error> for Stop {
 
 /// One attempt at an exchange.
 struct ClientExchange<'e> {
-    endpoint: Endpoint<CoapPeer>,
+    endpoint: &'e mut Endpoint<CoapPeer>,
     peer: CoapPeer,
     call: CallId,
     start: Instant,
@@ -63,74 +64,90 @@ struct ClientExchange<'e> {
     blocks: (u64, u64),
     /// Messages of the request after the first one, without retransmissions.
     steps: u64,
+    /// Retransmissions of the endpoint before this attempt.
+    retransmitted: u64,
 }
 
-pub(super) fn attempt(
-    task: &ClientTask<'_>,
-    address: SocketAddr,
-    start: Instant,
-    waiting: &mut Wait<'_>,
-    report: &mut TaskReport,
-    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
-) -> Result<Ending, Stop> {
-    let (attempts, resolved) = (std::mem::take(&mut report.attempts), report.resolved);
-    *report = TaskReport { attempts, resolved, address: Some(address), ..TaskReport::default() };
-    let result = try_one(task, address, start, waiting, report, watch);
-    result.map_err(|stop| match stop {
-        Stop::All(ClientError::TimeLimit { .. }) => {
-            let transmissions = report.transmissions;
-            let limit = task.limit.into_iter().chain(task.observe_for).min().unwrap_or_default();
-            let latest = (transmissions > 0).then_some(SentRequest { address, transmissions });
-            Stop::All(ClientError::TimeLimit { limit, latest })
-        }
-        other => other,
-    })
-}
-
-fn try_one(
-    task: &ClientTask<'_>,
-    address: SocketAddr,
-    start: Instant,
-    waiting: &mut Wait<'_>,
-    report: &mut TaskReport,
-    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
-) -> Result<Ending, Stop> {
-    let mut carrier = ClientSocket::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
-    let now = now();
-    report.connected = now.since(start);
-    // The random source worked before, and does not fail later.
-    let mut endpoint = Endpoint::new(task.config, || getrandom::u64().unwrap_or_default());
-    let peer = if carrier.is_stream() { CoapPeer::Tcp(0) } else { CoapPeer::Udp { socket: 0, address } };
-    if carrier.is_stream() {
-        endpoint.connected(now, peer);
+impl Client {
+    pub(super) fn attempt(
+        &mut self,
+        task: &ClientTask<'_>,
+        address: SocketAddr,
+        start: Instant,
+        waiting: &mut Wait<'_>,
+        report: &mut TaskReport,
+        watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    ) -> Result<Ending, Stop> {
+        let (attempts, resolved) = (std::mem::take(&mut report.attempts), report.resolved);
+        *report = TaskReport { attempts, resolved, address: Some(address), ..TaskReport::default() };
+        let result = self.try_one(task, address, start, waiting, report, watch);
+        result.map_err(|stop| match stop {
+            Stop::All(ClientError::TimeLimit { .. }) => {
+                let transmissions = report.transmissions;
+                let limit = task.limit.into_iter().chain(task.observe_for).min().unwrap_or_default();
+                let latest = (transmissions > 0).then_some(SentRequest { address, transmissions });
+                Stop::All(ClientError::TimeLimit { limit, latest })
+            }
+            other => other,
+        })
     }
-    let call = endpoint.request(now, peer, task.request).map_err(ClientError::from)?;
-    let mut exchange = ClientExchange {
-        endpoint,
-        peer,
-        call,
-        start,
-        sent_at: now,
-        report,
-        watch,
-        icmp: None,
-        closing: None,
-        is_observed: false,
-        leaving: None,
-        progress: (0, 0),
-        blocks: (0, 0),
-        steps: 0,
-    };
-    let result = exchange.run(task, &mut carrier, waiting);
-    exchange.measure();
-    result
+
+    fn try_one(
+        &mut self,
+        task: &ClientTask<'_>,
+        address: SocketAddr,
+        start: Instant,
+        waiting: &mut Wait<'_>,
+        report: &mut TaskReport,
+        watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    ) -> Result<Ending, Stop> {
+        let Self { endpoint, ports, streams } = self;
+        let (mut carrier, peer) = match task.uri.scheme {
+            Scheme::Coap => (ports.open(address)?, CoapPeer::Udp { socket: 0, address }),
+            Scheme::CoapTcp => {
+                *streams += 1;
+                (ClientSocket::connect(address, task.connect_timeout, waiting)?, CoapPeer::Tcp(*streams))
+            }
+        };
+        let now = now();
+        report.connected = now.since(start);
+        if carrier.is_stream() {
+            endpoint.connected(now, peer);
+        }
+        let retransmitted = endpoint.counters().retransmissions;
+        let call = endpoint.request(now, peer, task.request).map_err(ClientError::from)?;
+        let mut exchange = ClientExchange {
+            endpoint,
+            peer,
+            call,
+            start,
+            sent_at: now,
+            report,
+            watch,
+            icmp: None,
+            closing: None,
+            is_observed: false,
+            leaving: None,
+            progress: (0, 0),
+            blocks: (0, 0),
+            steps: 0,
+            retransmitted,
+        };
+        let result = match carrier.wait_for(waiting) {
+            Ok(()) => exchange.run(task, &mut carrier, waiting),
+            Err(error) => Err(error.into()),
+        };
+        exchange.end();
+        carrier.forget(waiting);
+        result
+    }
 }
 
 impl ClientExchange<'_> {
     fn run(
         &mut self,
         task: &ClientTask<'_>,
-        carrier: &mut ClientSocket,
+        carrier: &mut ClientSocket<'_>,
         waiting: &mut Wait<'_>,
     ) -> Result<Ending, Stop> {
         let mut buffer = vec![0; ROOM];
@@ -145,7 +162,7 @@ impl ClientExchange<'_> {
     fn exchange(
         &mut self,
         task: &ClientTask<'_>,
-        carrier: &mut ClientSocket,
+        carrier: &mut ClientSocket<'_>,
         waiting: &mut Wait<'_>,
         buffer: &mut [u8],
     ) -> Result<Ending, Stop> {
@@ -189,20 +206,30 @@ impl ClientExchange<'_> {
 
     fn send(
         &mut self,
-        carrier: &mut ClientSocket,
+        carrier: &mut ClientSocket<'_>,
         buffer: &mut [u8],
         waiting: &Wait<'_>,
     ) -> Result<(), Stop> {
-        carrier.send(now(), &mut self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
+        carrier.send(self.peer, self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
         self.measure();
         Ok(())
+    }
+
+    /// Ends the request if it is under way: the next one uses the same endpoint.
+    fn end(&mut self) {
+        self.measure();
+        match self.peer {
+            CoapPeer::Udp { .. } => self.endpoint.cancel(now(), self.call),
+            CoapPeer::Tcp(_) => self.endpoint.disconnected(now(), self.peer),
+        }
+        while self.endpoint.poll_event().is_some() {}
     }
 
     /// Copies the counters of the endpoint.
     fn measure(&mut self) {
         let now = now();
         self.report.total = now.since(self.start);
-        self.report.retransmissions = self.endpoint.counters().retransmissions;
+        self.report.retransmissions = self.endpoint.counters().retransmissions - self.retransmitted;
         match self.peer {
             CoapPeer::Udp { .. } => {
                 self.report.rto = self.endpoint.peer(now, &self.peer).map(|peer| peer.rto);
@@ -221,28 +248,33 @@ impl ClientExchange<'_> {
     fn receive(
         &mut self,
         task: &ClientTask<'_>,
-        carrier: &mut ClientSocket,
+        carrier: &mut ClientSocket<'_>,
         waiting: &mut Wait<'_>,
         buffer: &mut [u8],
     ) -> Result<Option<Ending>, Stop> {
         loop {
-            let octets = match carrier.receive(buffer, &mut self.icmp) {
-                Ok(Some(octets)) => octets,
+            let (octets, from) = match carrier.receive(self.peer, buffer, &mut self.icmp) {
+                Ok(Some(received)) => received,
                 Ok(None) => return Ok(None),
                 Err(AddressError::Closed(why)) => return Err(self.closed(why)),
                 Err(error) => return Err(Stop::Address(error)),
             };
             let now = now();
-            self.report.received += 1;
-            self.report.received_octets += octets.len() as u64;
-            self.report.first.get_or_insert(now.since(self.start));
+            if from == self.peer {
+                self.report.received += 1;
+                self.report.received_octets += octets.len() as u64;
+                self.report.first.get_or_insert(now.since(self.start));
+            } else if self.endpoint.peer(now, &from).is_none() {
+                // Of no server of this client.
+                continue;
+            }
             let mut rest = octets;
             loop {
                 let event = match carrier.is_stream() {
                     true => self.endpoint.handle_stream(now, self.peer, &mut rest),
                     false => {
                         let datagram = std::mem::take(&mut rest);
-                        self.endpoint.handle_datagram(now, self.peer, datagram)
+                        self.endpoint.handle_datagram(now, from, datagram)
                     }
                 };
                 if let Some(ending) =
@@ -310,11 +342,11 @@ impl ClientExchange<'_> {
         waiting: &mut Wait<'_>,
         event: Event<'_, CoapPeer>,
     ) -> Result<Option<Ending>, Stop> {
-        let limit = task.config.limits.max_body;
+        let limit = self.endpoint.config().limits.max_body;
         match event {
             // A stream's messages may exceed the limit of the body.
-            Event::Response { message, .. } | Event::Notification { message, .. }
-                if message.payload.len() > limit =>
+            Event::Response { call, message } | Event::Notification { call, message }
+                if call == self.call && message.payload.len() > limit =>
             {
                 Err(Stop::Address(AddressError::Call(CallError::TooLarge { limit })))
             }

@@ -1,7 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
+use std::sync::mpsc;
 use std::thread;
 use thinair_coap::Limits;
 
@@ -35,6 +37,11 @@ fn why(outcome: TaskOutcome) -> AddressError {
         Err(ClientError::Failed(attempts)) => attempts.into_iter().next_back().unwrap().why,
         other => panic!("{other:?}"),
     }
+}
+
+/// Runs one task with other settings.
+fn ask_with(config: Config, task: &ClientTask<'_>) -> TaskOutcome {
+    Client::new(config).unwrap().ask(task, &mut go)
 }
 
 /// A server of one thread that answers each datagram with the octets that `answer` returns.
@@ -84,7 +91,7 @@ fn a_response_comes_with_what_it_took() {
     // From the measurement and its variation.
     assert!(report.first.is_some() && report.rto.is_some_and(|rto| Some(rto) > report.first));
     // The header with its Token and the path, and the header with the payload.
-    assert_eq!((report.sent_octets, report.received_octets), (4 + 4 + 2, 4 + 4 + 5));
+    assert_eq!((report.sent_octets, report.received_octets), (4 + 3 + 2, 4 + 3 + 5));
 }
 
 #[test]
@@ -96,7 +103,7 @@ fn a_body_has_its_limit_also_in_one_message() {
     let asked = request(&uri);
     let limited = |max_body| {
         let config = Config { limits: Limits { max_body, ..Limits::default() }, ..Config::default() };
-        ask(&ClientTask { config, ..ClientTask::new(&uri, &asked) }, &mut go)
+        ask_with(config, &ClientTask::new(&uri, &asked))
     };
     assert!(limited(4).result.is_ok());
     assert_eq!(why(limited(3)), AddressError::Call(CallError::TooLarge { limit: 3 }));
@@ -117,7 +124,7 @@ fn silence_is_reported_with_what_was_sent() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let uri = uri("coap", silent.local_addr().unwrap().port());
     let asked = request(&uri);
-    let outcome = ask(&ClientTask { config: quick(), ..ClientTask::new(&uri, &asked) }, &mut go);
+    let outcome = ask_with(quick(), &ClientTask::new(&uri, &asked));
     // After 22 to 27 ms, 65 to 80 ms, and MAX_TRANSMIT_SPAN of 90 ms, unless it is late; given up after MAX_TRANSMIT_WAIT.
     let sent = outcome.report.transmissions;
     assert!((2..=4).contains(&sent) && outcome.report.retransmissions == sent - 1, "{sent}");
@@ -169,7 +176,7 @@ fn rejected(max_body: usize, answer: fn(Builder<'_>) -> Option<usize>) -> (Addre
         buffer[..len].to_vec()
     });
     let config = Config { limits: Limits { max_body, ..Limits::default() }, ..Config::default() };
-    let outcome = ask(&ClientTask { config, ..ClientTask::new(&uri, &request(&uri)) }, &mut go);
+    let outcome = ask_with(config, &ClientTask::new(&uri, &request(&uri)));
     (why(outcome), server.join().unwrap())
 }
 
@@ -311,4 +318,128 @@ fn a_zone_that_is_not_there_is_reported() {
         message.contains("cannot find the host `[fe80::1%25nothere]`") && message.contains("nothere"),
         "{message}"
     );
+}
+
+/// Returns a server that answers each request with its own path, and reports the port, Token and Message ID of each.
+fn witness(address: &str) -> (SocketAddr, mpsc::Receiver<(u16, u64, u16)>) {
+    let socket = UdpSocket::bind(address).unwrap();
+    let address = socket.local_addr().unwrap();
+    let (seen, witnessed) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 2_048];
+        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+            let request = Message::read(&buffer[..len]).unwrap();
+            if request.code.class() != 0 || request.code == Code::EMPTY {
+                continue;
+            }
+            let token = request.token.octets().iter().fold(0, |uint, octet| uint << 8 | u64::from(*octet));
+            let _ = seen.send((from.port(), token, request.message_id));
+            let mut answer = [0; 1_152];
+            let mut builder = Builder::new(
+                &mut answer,
+                Type::Acknowledgement,
+                Code::CHANGED,
+                request.message_id,
+                &request.token,
+            )
+            .unwrap();
+            if let Some(block) = request.options.uint(number::BLOCK1) {
+                builder.uint(number::BLOCK1, block).unwrap();
+            }
+            let len = builder.payload(b"here").unwrap();
+            socket.send_to(&answer[..len], from).unwrap();
+        }
+    });
+    (address, witnessed)
+}
+
+/// All tasks of a client to servers of one address family have one port; Tokens and Message IDs count for each server.
+#[test]
+fn tasks_of_a_client_share_a_port_and_count() {
+    for hosts in [["127.0.0.1:0", "127.0.0.2:0"], ["[::1]:0", "[::1]:0"]] {
+        let servers = hosts.map(witness);
+        let mut client = Client::new(Client::config()).unwrap();
+        for round in 0..12 {
+            // The first server in each round, the other one in every third.
+            for (address, _) in servers.iter().take(if round % 3 == 0 { 2 } else { 1 }) {
+                let uri: Uri = format!("coap://{address}/x").parse().unwrap();
+                let outcome = client.ask(&ClientTask::new(&uri, &request(&uri)), &mut go);
+                assert!(matches!(&outcome.result, Ok(Ending::Response(_))), "{outcome:?}");
+                assert_eq!((outcome.report.transmissions, outcome.report.retransmissions), (1, 0));
+            }
+        }
+        let seen = servers.map(|(_, witnessed)| witnessed.try_iter().collect::<Vec<_>>());
+        assert_eq!(seen.each_ref().map(Vec::len), [12, 4]);
+        for of_server in &seen {
+            for pair in of_server.windows(2) {
+                assert_eq!(pair[1].0, seen[0][0].0, "port");
+                assert_eq!(pair[1].1, (pair[0].1 + 1) & 0xFF_FFFF, "Token");
+                assert_eq!(pair[1].2, pair[0].2.wrapping_add(1), "Message ID");
+            }
+        }
+        assert_eq!(seen[1][0].0, seen[0][0].0);
+        assert_ne!((seen[1][0].1, seen[1][0].2), (seen[0][0].1, seen[0][0].2));
+    }
+}
+
+/// Another process has another port, and other starts.
+#[test]
+fn clients_have_starts_of_their_own() {
+    let (address, witnessed) = witness("127.0.0.1:0");
+    let uri: Uri = format!("coap://{address}/x").parse().unwrap();
+    let mut clients: Vec<Client> = (0..16).map(|_| Client::new(Client::config()).unwrap()).collect();
+    for client in &mut clients {
+        assert!(client.ask(&ClientTask::new(&uri, &request(&uri)), &mut go).result.is_ok());
+    }
+    let seen: Vec<_> = witnessed.try_iter().collect();
+    let distinct = |of: fn(&(u16, u64, u16)) -> u64| seen.iter().map(of).collect::<BTreeSet<_>>().len();
+    // Two of 16 random numbers of 16 bits are equal once in 550 runs, three of 24 bits practically never.
+    assert_eq!(distinct(|seen| seen.0.into()), 16);
+    assert!(distinct(|seen| seen.1) >= 15 && distinct(|seen| seen.2.into()) >= 14, "{seen:?}");
+}
+
+#[test]
+fn all_blocks_of_a_body_have_one_token() {
+    let (address, witnessed) = witness("127.0.0.1:0");
+    let uri: Uri = format!("coap://{address}/x").parse().unwrap();
+    let put = Request { method: Code::PUT, payload: vec![7; 4_096].into(), ..request(&uri) };
+    let outcome = ask(&ClientTask::new(&uri, &put), &mut go);
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    let seen: Vec<_> = witnessed.try_iter().collect();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.iter().all(|(port, token, _)| (*port, *token) == (seen[0].0, seen[0].1)), "{seen:?}");
+}
+
+/// What nobody waits for any more: the error of a server does not end the request to the next one, and the late response of
+/// an earlier server is acknowledged.
+#[test]
+fn a_task_has_nothing_of_the_task_before() {
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (open, witnessed) = witness("127.0.0.1:0");
+    let late = UdpSocket::bind("127.0.0.1:0").unwrap();
+    late.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut client = Client::new(quick()).unwrap();
+    let mut task = |address: SocketAddr, limit: Option<Duration>| {
+        let uri: Uri = format!("coap://{address}/x").parse().unwrap();
+        client.ask(&ClientTask { limit, ..ClientTask::new(&uri, &request(&uri)) }, &mut go)
+    };
+    for _ in 0..3 {
+        assert_eq!(why(task(closed, None)), AddressError::Refused { icmp: true });
+        assert!(task(open, None).result.is_ok());
+    }
+    // No response in time; it arrives before the next task begins.
+    let outcome = task(late.local_addr().unwrap(), Some(Duration::from_millis(30)));
+    assert!(matches!(outcome.result, Err(ClientError::TimeLimit { .. })), "{outcome:?}");
+    let mut buffer = [0; 1_152];
+    let (len, from) = late.recv_from(&mut buffer).unwrap();
+    let response =
+        message(Type::Confirmable, Code::CONTENT, 0x7700, &Message::read(&buffer[..len]).unwrap(), None, b"");
+    late.send_to(&response, from).unwrap();
+    let outcome = task(open, None);
+    assert!(outcome.result.is_ok());
+    assert_eq!((outcome.report.received, outcome.report.transmissions), (1, 1));
+    // Rejected: the request has ended. What it was sent again comes before.
+    let reply = std::iter::from_fn(|| late.recv(&mut buffer).ok().map(|len| buffer[..len].to_vec()));
+    assert!(reply.take(5).any(|reply| reply == [0x70, 0, 0x77, 0]));
+    assert!(witnessed.try_iter().all(|(port, ..)| port == from.port()));
 }
