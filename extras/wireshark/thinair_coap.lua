@@ -49,7 +49,7 @@ local UINT = { [6] = true, [7] = true, [12] = true, [14] = true, [16] = true, [1
 local BLOCK = { [19] = true, [23] = true, [27] = true, [31] = true }
 local OBSERVE = 6
 
--- Largest distance of MSNs by which packets are late: section 9.5.
+-- Largest distance of MSNs by which packets are late: section 9.4.
 local MOST_LATE = 8
 
 -- Control fields of profile 0x0181, and the classes of its dynamic options.
@@ -724,6 +724,16 @@ local function read_chain(c, x, context, t, has_check)
 end
 
 -- The context behind a packet that is taken for right.
+-- Name of the field that has the port of the client.
+local function client_port(path)
+    return path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
+end
+
+-- Whether the MSN of a packet is behind the last one.
+local function goes_back(x, context)
+    return context.msn and x.msn and (x.msn - context.msn) % 2 ^ 32 >= 2 ^ 31
+end
+
 local function accepted(context, x, t)
     local after = copy(context)
     after.current = x.template
@@ -731,9 +741,10 @@ local function accepted(context, x, t)
     if not x.msn then
         return after
     end
-    if x.port then
+    -- The port of a packet that goes back changes nothing.
+    if x.port and not goes_back(x, context) then
         after.path = copy(context.path)
-        after.path[context.path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"] = x.port
+        after.path[client_port(context.path)] = x.port
     end
     if x.request and t.names_request then
         after.named, after.request = x.request, x.request - x.msn
@@ -772,9 +783,8 @@ local function is_late(x, path, context)
     if behind < 1 or behind > MOST_LATE then
         return false
     end
-    local port = path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
     for key, value in pairs(path) do
-        if key ~= port and context.path[key] ~= value then
+        if key ~= client_port(path) and context.path[key] ~= value then
             return true
         end
     end
@@ -838,11 +848,9 @@ local function read_ir(c, context, out, start)
     read_chain(c, x, next_context, x.definition, false)
     verify_crc8(c, start, crc_at, crc)
     out.x, out.t = x, x.definition
-    if keeps and (x.msn - context.msn) % 2 ^ 32 >= 2 ^ 31 then
-        -- The port of a packet that goes back changes nothing.
-        local port = path.port_mode == PORT_DESTINATION and "destination_port" or "source_port"
+    if keeps and goes_back(x, context) then
         next_context.path = copy(path)
-        next_context.path[port] = known[port]
+        next_context.path[client_port(path)] = known[client_port(path)]
     end
     local is_old = keeps and (not x.keep and behind > 0 or is_late(x, path, context))
     out.after = is_old and context or accepted(next_context, x, x.definition)

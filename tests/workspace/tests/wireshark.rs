@@ -233,7 +233,7 @@ fn feedback_is_read_in_the_form_of_its_profile() {
         let fields =
             ["rohc_coap.feedback_form", "rohc_coap.crc_status", "rohc_coap.acktype", "_ws.expert.message"];
         let mut shown = fields_of(&feedback, &[], &fields);
-        // That has one octet, the same in all profiles.
+        // FEEDBACK-1 is one octet, the same in all profiles.
         shown.retain(|element| element[0] != "FEEDBACK-1");
         assert!(!shown.is_empty());
         for element in shown {

@@ -273,22 +273,15 @@ fn without_a_clock_long_flows_behind_brief_ones_stay_small() {
     let profiles = ProfileSet::v1();
     let mut asker = Asker::new(CidSpace::Small, 15, profiles, Mode::Unidirectional, false, false);
     let start = asker.link.now;
+    let flow_of = |host: u8| {
+        let mut layer = IpLayer::new(false, host);
+        layer.id_kind = IdKind::Counts;
+        TestFlow { port: 5_000, payload: 20, ..TestFlow::udp(vec![layer]) }
+    };
     for host in 1..=16 {
-        let mut flow = asker.flow(5_000);
-        flow.layers[0].id_kind = IdKind::Counts;
-        flow.layers[0].id = 0;
-        flow.payload = 20;
-        flow.layers[0].address = host;
-        asker.send_at(start, &mut flow);
+        asker.send_at(start, &mut flow_of(host));
     }
-    let mut flows = [20, 21].map(|host| {
-        let mut flow = asker.flow(5_000);
-        flow.layers[0].id_kind = IdKind::Counts;
-        flow.layers[0].id = 0;
-        flow.payload = 20;
-        flow.layers[0].address = host;
-        flow
-    });
+    let mut flows = [20, 21].map(flow_of);
     (asker.sent, asker.packets) = (0, 0);
     for i in 0..1_000 {
         asker.send_at(start, &mut flows[i % 2]);

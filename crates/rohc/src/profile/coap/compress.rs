@@ -214,11 +214,9 @@ impl CoapSenderContext {
         self.note_path(message, config);
         let mut trial = Trial::new(self.shared.current);
         self.choose(message, &mut trial, config, memory)?;
-        trial.x.checksum = message.checksum;
         self.note_controls(message, &mut trial.x, config);
         if self.would_be_late(&trial.x, memory.templates) {
             trial = self.trial(trial.x.template, message, memory).ok_or(Refused::ByThisPacket)?;
-            trial.x.checksum = message.checksum;
         }
         // The checksum, which may have proved the port, may not be carried any more.
         trial.x.carries.port |= self.pending.has(changes::CONTROL) && self.needs_port(&trial.x);
@@ -319,6 +317,7 @@ impl CoapSenderContext {
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
         x.token = message.token;
+        x.checksum = message.checksum;
         x.port = message.path.port();
         x.names_request = names_request;
         if names_request {

@@ -82,12 +82,7 @@ impl CoapReceiverContext {
         }
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = match self.build(&next, &found, &mut x, out)? {
-            None if request.is_some() => {
-                self.build_with_older(&next, &found, &mut x, memory.sent.as_deref(), &mut 0, out)?
-            }
-            len => len,
-        };
+        let len = self.build_with_older(&next, &found, &mut x, memory.sent.as_deref(), &mut 0, out)?;
         let len = len.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
@@ -95,8 +90,8 @@ impl CoapReceiverContext {
             return Err(Failure::Crc(format));
         }
         let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
-        let is_old =
-            is_late && !(x.keep && self.has(&next.path, x.template, &template, outline, memory.templates));
+        let is_old = is_late
+            && !(x.keep && self.undoes_nothing(&next.path, x.template, &template, outline, memory.templates));
         if keeps && is_old {
             return Verified::deliver(packet, format, len, payload, out);
         }
@@ -127,9 +122,9 @@ impl CoapReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// True if a long format with that path, but for the port of the client, and that template undoes nothing. Then it may have been sent with an MSN that goes back; otherwise it
-    /// is late.
-    fn has(
+    /// True if a long format with that path and that template undoes nothing; the port of the client may differ. Then it may have been sent
+    /// with an MSN that goes back. Otherwise it is late.
+    fn undoes_nothing(
         &self,
         path: &CoapPath,
         number: u8,
@@ -186,19 +181,14 @@ impl CoapReceiverContext {
         let payload = reader.remaining();
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader, template: &template, outline, payload, sum };
-        let len = match self.build(&next, &found, x, out)? {
-            None if request.is_some() => {
-                self.build_with_older(&next, &found, x, memory.sent.as_deref(), &mut 0, out)?
-            }
-            len => len,
-        };
+        let len = self.build_with_older(&next, &found, x, memory.sent.as_deref(), &mut 0, out)?;
         let len = len.ok_or(Failure::Crc(format))?;
         if self.may_be_of_another_flow(&next.path, x) {
             return Err(Failure::Ambiguous(format));
         }
         let behind = self.shared.msn.wrapping_sub(x.msn);
         let is_late = (1..=MOST_LATE).contains(&behind) && self.health.state == DecompressorState::Fc;
-        if is_late && !self.has(&next.path, x.template, &template, outline, memory.templates) {
+        if is_late && !self.undoes_nothing(&next.path, x.template, &template, outline, memory.templates) {
             return Verified::deliver(packet, format, len, payload, out);
         }
         // The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
