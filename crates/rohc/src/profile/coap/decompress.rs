@@ -298,26 +298,10 @@ impl CoapReceiverContext {
         Ok(Some(len))
     }
 
-    /// [`build`](Self::build), also if a newer message than the one that the packet refers to has the same MSN, since the other end had not
+    /// [`build`](Self::build) if a newer message than the one that the packet refers to has the same MSN, since the other end had not
     /// received the newer one yet. `older` counts the older messages that were tried.
-    #[inline]
-    pub(super) fn build_with_older(
-        &self,
-        state: &CoapState,
-        packet: &PacketTail<'_, '_>,
-        x: &mut HeaderFields<'_>,
-        sent: Option<&Exchanges<'_>>,
-        older: &mut u32,
-        out: &mut [u8],
-    ) -> Result<Option<usize>, Failure> {
-        match self.build(state, packet, x, out)? {
-            None if x.names_request => self.build_by_older(state, packet, x, sent, older, out),
-            found => Ok(found),
-        }
-    }
-
     #[cold]
-    fn build_by_older(
+    pub(super) fn build_by_older(
         &self,
         state: &CoapState,
         packet: &PacketTail<'_, '_>,
@@ -485,7 +469,12 @@ impl MsnSearch<'_, '_> {
             self.is_unknown = true;
             return Ok(None);
         }
-        context.build_with_older(&context.shared, packet, self.x, sent, &mut self.older, self.out)
+        match context.build(&context.shared, packet, self.x, self.out)? {
+            None if self.x.names_request => {
+                context.build_by_older(&context.shared, packet, self.x, sent, &mut self.older, self.out)
+            }
+            found => Ok(found),
+        }
     }
 }
 

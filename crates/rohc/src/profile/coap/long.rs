@@ -10,6 +10,7 @@ use super::outline::Holes;
 use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
 use super::{HeaderFields, Whole};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::exchange::Exchanges;
 use crate::flow::arrival::{Arrivals, Moment};
 use crate::flow::pace::steps;
 use crate::id::Format;
@@ -82,7 +83,7 @@ impl CoapReceiverContext {
         }
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = self.build_with_older(&next, &found, &mut x, memory.sent.as_deref(), &mut 0, out)?;
+        let len = self.build_with_older(&next, &found, &mut x, memory.sent.as_deref(), out)?;
         let len = len.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
@@ -120,6 +121,21 @@ impl CoapReceiverContext {
         (self.seen, self.lost, self.since_port) = (0, 0, u8::MAX);
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// [`build`](Self::build), with older messages of the same MSN, too.
+    fn build_with_older(
+        &self,
+        state: &CoapState,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        sent: Option<&Exchanges<'_>>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        match self.build(state, packet, x, out)? {
+            None if x.names_request => self.build_by_older(state, packet, x, sent, &mut 0, out),
+            found => Ok(found),
+        }
     }
 
     /// True if a long format with that path and that template undoes nothing; the port of the client may differ. Then it may have been sent
@@ -181,7 +197,7 @@ impl CoapReceiverContext {
         let payload = reader.remaining();
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader, template: &template, outline, payload, sum };
-        let len = self.build_with_older(&next, &found, x, memory.sent.as_deref(), &mut 0, out)?;
+        let len = self.build_with_older(&next, &found, x, memory.sent.as_deref(), out)?;
         let len = len.ok_or(Failure::Crc(format))?;
         if self.may_be_of_another_flow(&next.path, x) {
             return Err(Failure::Ambiguous(format));
