@@ -660,7 +660,12 @@ local function read_chain(c, x, context, t, has_check)
     if carries.port or path.port_mode == PORT_IN_EACH and not carries.checksum then
         x.port = c:num("port", 16)
     end
-    if not path.v6 then
+    if path.v6 then
+        if path.ip_id_mode == ID_IRREGULAR then
+            c:reserved(4)
+            c:num("flow_label", 20)
+        end
+    else
         if carries.ip_id or path.ip_id_mode == ID_IRREGULAR then
             c:num("ip_id", 16)
         elseif path.ip_id_mode == ID_LSB then

@@ -33,7 +33,7 @@ pub(crate) use message::CoapMessage;
 use outline::{Holes, MAX_DYNAMIC};
 pub(crate) use state::CoapPath;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
-use state::{CoapToken, TEMPLATES, Templates};
+use state::{CoapToken, FlowLabel, TEMPLATES, Templates};
 
 use crate::id::ProfileId;
 use crate::storage::{Room, Slots};
@@ -137,7 +137,9 @@ struct HeaderFields<'p> {
     template: u8,
     message_type: Type,
     message_id: u16,
+    /// IP-ID, or the folded flow label.
     ip_id: u16,
+    flow_label: FlowLabel,
     /// MSN of the message of the other direction that the packet refers to.
     request_msn: u16,
     names_request: bool,
@@ -182,6 +184,7 @@ impl HeaderFields<'_> {
             message_type: Type::Confirmable,
             message_id: 0,
             ip_id: 0,
+            flow_label: FlowLabel::ZERO,
             request_msn: 0,
             names_request: false,
             port: 0,

@@ -2,7 +2,7 @@
 
 use super::coap::{CoapLink, channel};
 use crate::common::SplitMix64;
-use crate::common::coap::{CoapSide, TestMessage, datagram_of};
+use crate::common::coap::{CoapSide, TestMessage, datagram_of, label_by_port};
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, Format, Integrity, Mode, ProfileSet, Refresh};
 
 /// Clients of one host and their server, with the Message IDs, tokens and IP-IDs of programs.
@@ -10,6 +10,8 @@ struct Clients {
     link: CoapLink,
     random: SplitMix64,
     six: bool,
+    /// A flow label for each port, on IPv6.
+    labels: bool,
     server_ip_id: u16,
     /// Octets of headers before and behind compression, and of feedback.
     plain: usize,
@@ -21,7 +23,16 @@ impl Clients {
     fn new(channel: Channel, mode: Mode, six: bool) -> Self {
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
         let link = CoapLink::new(config, mode);
-        Self { link, random: SplitMix64(7), six, server_ip_id: 0x1000, plain: 0, sent: 0, packets: 0 }
+        Self {
+            link,
+            random: SplitMix64(7),
+            six,
+            labels: false,
+            server_ip_id: 0x1000,
+            plain: 0,
+            sent: 0,
+            packets: 0,
+        }
     }
 
     fn of(integrity: Integrity, mode: Mode) -> Self {
@@ -30,7 +41,10 @@ impl Clients {
 
     /// Carries one message, and returns its octets on the link without those of the payload.
     fn carry(&mut self, side: CoapSide, port: u16, ip_id: u16, message: &TestMessage) -> usize {
-        let sent = datagram_of((self.six, 9, port), side, ip_id, 64, &message.octets(), true);
+        let mut sent = datagram_of((self.six, 9, port), side, ip_id, 64, &message.octets(), true);
+        if self.labels {
+            label_by_port(&mut sent, port);
+        }
         let (octets, delivered) = self.link.carry(side, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]), "{:?}: {:?}", self.link.last, self.link.error);
         let payload = message.payload.len();
@@ -100,6 +114,31 @@ fn a_request_from_a_new_port_costs_a_few_octets() {
 }
 
 /// An answer proves that its request has arrived, with feedback or without.
+/// Linux takes a flow label for each port; the server's packets have one, too.
+#[test]
+fn a_flow_label_for_each_port_costs_three_octets() {
+    for (mode, most) in [(Mode::Optimistic, 14.0), (Mode::Unidirectional, 17.0)] {
+        for integrity in [Integrity::None, Integrity::Crc32] {
+            let mut clients = Clients::new(channel(CidSpace::Small, integrity), mode, true);
+            clients.labels = true;
+            for _ in 0..30 {
+                clients.get(1);
+            }
+            let mean = clients.mean();
+            assert!(mean <= most, "{mode:?}: {mean:.2} octets, not {most}");
+            // MSN, check, port, flow label, Message ID, token; MSN, check, flow label.
+            let check = if integrity == Integrity::None { 2 } else { 1 };
+            assert_eq!(clients.get(1), [1 + check + 2 + 3 + 2 + 1, 1 + check + 3], "{mode:?}");
+            // One port: after a while the label is in the context again. The token stays in each request.
+            let request = TestMessage { token: vec![1], ..TestMessage::get(7, &[b"time"]) };
+            let last = (0..40)
+                .map(|i| clients.exchange(40_000, &TestMessage { id: 7 + i, ..request.clone() }, None))
+                .last();
+            assert_eq!(last, Some([1 + check + 1, 1 + check]), "{mode:?}");
+        }
+    }
+}
+
 #[test]
 fn an_answer_acknowledges_a_request() {
     for mode in [Mode::Optimistic, Mode::Unidirectional] {

@@ -74,6 +74,12 @@ pub fn datagram(
     datagram_of((six, host, 0xE000 | u16::from(host)), side, ip_id, ttl, coap, right)
 }
 
+/// Sets a flow label for each port, as Linux does.
+pub fn label_by_port(packet: &mut [u8], port: u16) {
+    let label = u32::from(port).wrapping_mul(0x9E37_79B1) >> 12;
+    packet[1..4].copy_from_slice(&label.to_be_bytes()[1..]);
+}
+
 /// A datagram between the hosts of a number, with a port of the client.
 pub fn datagram_of(
     (six, host, port): (bool, u8, u16),
@@ -365,7 +371,10 @@ impl Mix {
             _ => self.ip_ids[at].wrapping_add(1 + random.below(self.ip_step + 1) as u16),
         };
         let right = !random.once_in(100);
-        let packet = datagram_of((self.six, 9, self.port), side, self.ip_ids[at], self.ttl, coap, right);
+        let mut packet = datagram_of((self.six, 9, self.port), side, self.ip_ids[at], self.ttl, coap, right);
+        if self.six && self.new_ports.is_some() {
+            label_by_port(&mut packet, self.port);
+        }
         self.last = Some((side, packet.clone()));
         (side, packet)
     }

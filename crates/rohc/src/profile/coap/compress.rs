@@ -316,6 +316,7 @@ impl CoapSenderContext {
         x.msn = self.msn(x.template, template, message, request);
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
+        x.flow_label = message.path.flow_label;
         x.token = message.token;
         x.checksum = message.checksum;
         x.port = message.path.port();

@@ -403,7 +403,11 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     if carries.port || state.path.port_mode == PortMode::SourceInEach && !x.has_checksum {
         c.uint("port", 16, &mut x.port)?;
     }
-    if !state.path.v6 {
+    if state.path.has_label_in_each() {
+        c.reserved(4)?;
+        c.uint("Flow Label", 20, &mut x.flow_label)?;
+        x.ip_id = x.flow_label.folded();
+    } else if !state.path.v6 {
         if carries.ip_id || state.path.ip_id_mode == IpIdMode::Irregular {
             c.uint("IP-ID", 16, &mut x.ip_id)?;
         } else if state.path.ip_id_mode == IpIdMode::Lsb {

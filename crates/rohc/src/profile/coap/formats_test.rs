@@ -188,7 +188,7 @@ fn chains_are_those_of_the_document() {
         described(title, 0, |c| chain(c, state, &template, false, &mut x))
     };
     let raw = state(false, ChecksumMode::Raw, IpIdMode::Lsb);
-    let elided = state(true, ChecksumMode::Elided, IpIdMode::Constant);
+    let elided = state(true, ChecksumMode::Elided, IpIdMode::Irregular);
     let block = [
         one(
             "chain, nothing flagged, IPv4, modes: raw, lsb, irregular, irregular(4);\n\
@@ -204,7 +204,7 @@ fn chains_are_those_of_the_document() {
             MessageIdMode::OfRequest,
         ),
         one(
-            "chain, everything flagged, IPv6, checksum elided, message_id = counted",
+            "chain, everything flagged, IPv6, ip_id = irregular, checksum elided, message_id = counted",
             &elided,
             Carries::EVERYTHING,
             MessageIdMode::Counted,

@@ -192,7 +192,8 @@ pub(super) fn rebuild(
     let udp = [sa, sb, da, db, udp_len[0], udp_len[1], 0, 0];
     if state.path.v6 {
         let ip = out.first_chunk_mut::<48>().ok_or(too_short)?;
-        let word = 6 << 28 | u32::from(state.path.tos) << 20 | state.path.flow_label.to_u32();
+        let label = if state.path.has_label_in_each() { x.flow_label } else { state.path.flow_label };
+        let word = 6 << 28 | u32::from(state.path.tos) << 20 | label.to_u32();
         ip[..4].copy_from_slice(&word.to_be_bytes());
         ip[4..8].copy_from_slice(&[udp_len[0], udp_len[1], protocol::UDP, state.path.ttl]);
         ip[8..24].copy_from_slice(&state.path.source);
@@ -326,7 +327,7 @@ pub(super) fn crc(
     let [[sa, sb], [da, db]] = state.path.ports(x.port).map(u16::to_be_bytes);
     let [[ma, mb], [ca, cb]] = [message_id, sum];
     let head = [sa, sb, da, db, kind, high, lower, ma, mb, ca, cb, ip_id[0], ip_id[1]];
-    let head = if state.path.v6 { &head[..11] } else { &head[..] };
+    let head = if state.path.has_ip_id() { &head[..] } else { &head[..11] };
     let mut crc = check.update(state.checks[index], head) ^ template.check[index];
     match template.token_mode {
         TokenMode::Static => {}
@@ -377,7 +378,7 @@ pub(super) fn check16(state: &CoapState, x: &HeaderFields<'_>, checksum: u16) ->
         IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
         IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
     };
-    let ip_id = if state.path.v6 { 0 } else { ip_id };
+    let ip_id = if state.path.has_ip_id() { ip_id } else { 0 };
     let spread = u32::from(x.msn as u16) * SPREAD;
     let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id);
     let sum = sum.word((spread >> 16) as u16).word(spread as u16).fold();

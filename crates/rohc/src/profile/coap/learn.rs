@@ -647,6 +647,29 @@ impl IpIdWatcher {
         if ip_id == 0 { IpIdMode::Constant } else { IpIdMode::Counted }
     }
 
+    /// Records the next flow label, folded, and returns `Irregular` if every packet is to carry its own: a change less than [`RUN`]
+    /// packets behind the last one, or behind the start, shows that clients take a new label with each port.
+    #[inline]
+    pub(super) fn watch_label(&mut self, mode: IpIdMode, label: u16) -> IpIdMode {
+        let same = self.seen && label == self.last;
+        let run = self.same;
+        self.last = label;
+        self.same = if same { run.saturating_add(1) } else { 0 };
+        let seen = core::mem::replace(&mut self.seen, true);
+        match mode {
+            IpIdMode::Irregular if same && run >= 2 * RUN => IpIdMode::Constant,
+            IpIdMode::Irregular => IpIdMode::Irregular,
+            _ if seen && !same && run < RUN => IpIdMode::Irregular,
+            _ => mode,
+        }
+    }
+
+    /// Records that the flow label is that of the context again.
+    #[inline]
+    pub(super) fn count_same_label(&mut self) {
+        self.same = self.same.saturating_add(1);
+    }
+
     /// Records the next IP-ID, and returns the mode that encodes the next ones with fewest octets.
     /// A flow that begins has no last one.
     pub(super) fn watch(

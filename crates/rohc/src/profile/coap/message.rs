@@ -19,6 +19,7 @@ pub(crate) struct CoapMessage<'p> {
     pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
     pub(crate) path: CoapPath,
+    /// IP-ID, or the folded flow label.
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
     /// Index of the first octet of the CoAP header.
@@ -74,6 +75,7 @@ impl<'p> CoapMessage<'p> {
                 path.v6 = true;
                 (path.tos, path.ttl) = (header.traffic_class, header.hop_limit);
                 path.flow_label = FlowLabel::from_u32(header.flow_label);
+                self.ip_id = path.flow_label.folded();
                 (path.source, path.destination) = (header.source, header.destination);
             }
         }

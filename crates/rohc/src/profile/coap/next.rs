@@ -35,7 +35,9 @@ impl CoapSenderContext {
             return None;
         }
         let mut ip_id = self.ip_id;
-        if !path.v6 {
+        if path.v6 {
+            ip_id.count_same_label();
+        } else {
             let mode = path.ip_id_mode;
             (ip_id.watch(mode, x.ip_id, x.msn as u16, false, false) == mode).then_some(())?;
         }
@@ -61,6 +63,7 @@ impl CoapSenderContext {
             && self.switches == 0
             && !self.shared.path.switching
             && self.shared.path.port_mode != PortMode::SourceInEach
+            && !self.shared.path.has_label_in_each()
             && !self.is_first()
             && self.establishment.is_quiet(now);
         (follows && is_calm).then_some(template)

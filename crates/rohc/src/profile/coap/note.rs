@@ -5,7 +5,9 @@ use super::HeaderFields;
 use super::compress::CoapSenderContext;
 use super::header;
 use super::message::CoapMessage;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, PortMode, Template, Templates, TokenMode};
+use super::state::{
+    ChecksumMode, FlowLabel, IpIdMode, MessageIdMode, PortMode, Template, Templates, TokenMode,
+};
 use crate::channel::Integrity;
 use crate::compressor::{CompressorConfig, FormatPolicy};
 use crate::id::Format;
@@ -58,14 +60,30 @@ impl CoapSenderContext {
     /// Records changes of TOS, TTL, DF and flow label.
     #[inline]
     pub(super) fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
-        let (kept, new) = (&self.shared.path, &message.path);
-        let same =
-            (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
+        let new = &message.path;
+        if new.v6 {
+            self.note_label(message, config);
+        }
+        let kept = &self.shared.path;
+        let label = if kept.has_label_in_each() { FlowLabel::ZERO } else { new.flow_label };
+        let same = (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, label);
         if !same {
             let path = &mut self.shared.path;
-            (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, new.flow_label);
+            (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, label);
             self.shared.settle();
             self.pending.require(changes::IP, config.repetitions);
+            self.changed();
+        }
+    }
+
+    /// Sets whether every packet carries its flow label.
+    #[inline]
+    fn note_label(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
+        let mode = self.ip_id.watch_label(self.shared.path.ip_id_mode, message.ip_id);
+        if mode != self.shared.path.ip_id_mode {
+            self.shared.path.ip_id_mode = mode;
+            self.shared.settle();
+            self.pending.require(changes::CONTROL, config.repetitions);
             self.changed();
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn differences(base: &CoapPath, path: &CoapPath) -> Option<Difference
         source: base.source != path.source,
         destination: base.destination != path.destination,
         template: false,
-        flow_label: base.flow_label != path.flow_label,
+        flow_label: !path.has_label_in_each() && base.flow_label != path.flow_label,
     })
 }
 
@@ -79,6 +79,7 @@ impl CoapSenderContext {
         let Some(base) = memory.bases.get(usize::from(number)) else { return };
         self.shared.path.checksum = base.path().checksum;
         self.shared.path.ip_id_mode = base.path().ip_id_mode;
+        self.shared.settle();
         if base.define_all(&mut self.shared, &mut memory.templates) {
             self.base = Some(number);
             for number in self.shared.numbers() {

@@ -60,7 +60,14 @@ impl<'m> Templates<'m> {
 pub(super) struct FlowLabel([u8; 3]);
 
 impl FlowLabel {
-    const ZERO: Self = Self([0; 3]);
+    pub(super) const ZERO: Self = Self([0; 3]);
+
+    /// The label in place of an IP-ID: 16 bits that differ where one of the 20 does.
+    #[inline]
+    pub(super) fn folded(self) -> u16 {
+        let Self([a, b, c]) = self;
+        u16::from_be_bytes([b, c]) ^ u16::from(a)
+    }
 }
 
 impl Word for FlowLabel {
@@ -112,6 +119,18 @@ impl CoapPath {
     #[inline]
     pub(super) fn ip_len(&self) -> usize {
         if self.v6 { 40 } else { 20 }
+    }
+
+    /// True if every packet carries its flow label.
+    #[inline]
+    pub(super) fn has_label_in_each(&self) -> bool {
+        self.v6 && self.ip_id_mode == IpIdMode::Irregular
+    }
+
+    /// True if packets have an IP-ID, or a flow label in its place.
+    #[inline]
+    pub(super) fn has_ip_id(&self) -> bool {
+        !self.v6 || self.ip_id_mode == IpIdMode::Irregular
     }
 
     /// True if addresses and ports are equal.
@@ -244,6 +263,9 @@ impl CoapState {
 
     /// Sets the fields that follow from the IP and UDP fields.
     pub(super) fn settle(&mut self) {
+        if self.path.has_label_in_each() {
+            self.path.flow_label = FlowLabel::ZERO;
+        }
         let FlowLabel([e, f, g]) = self.path.flow_label;
         let kind =
             [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
