@@ -451,8 +451,9 @@ fn a_flow_without_its_checksum_is_that_of_the_document() {
 /// Computes the CRC-8 of the second packet of the flow from section 7.3 alone.
 fn crc_by_hand(rohc: &[u8]) -> String {
     let sent = response(&notification(0x0201, b"\x71\x05", 0x1001, 50)).octets();
-    let (addresses, ports) = (&sent[8..40], &sent[40..44]);
-    let path = [&[0b10, 0, 64, 0, 0, 0][..], addresses, ports].concat();
+    // 6 bits of the MSN, which are 1, change the port of the client.
+    let ports = [5683, CLIENT.wrapping_add(0x6901)].map(u16::to_be_bytes).concat();
+    let path = [&[0b10, 0, 64, 0, 0, 0][..], &sent[8..40], &ports].concat();
     // NON with a payload; 6 bits of the MSN; Message ID minus MSN is 0; the sum of the payload.
     let head = [0b011, 0, 0x01, 0, 0, b'2', b'1'];
     let template = [&[0x45, 0x00, 2][..], b"\x71\x05", &[0xF1, 0x60, 0x61, 50]].concat();

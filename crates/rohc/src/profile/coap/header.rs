@@ -323,8 +323,11 @@ pub(super) fn crc(
     let kind = (x.message_type as u8) << 1 | u8::from(payload.len > 0);
     let sent = sent.min(16);
     let above = u32::from(low) >> sent;
-    let [high, lower] = ((u32::from(low) & ((1 << sent) - 1)) as u16).to_be_bytes();
-    let [[sa, sb], [da, db]] = state.path.ports(x.port).map(u16::to_be_bytes);
+    let sent_bits = (u32::from(low) & ((1 << sent) - 1)) as u16;
+    let [high, lower] = sent_bits.to_be_bytes();
+    // A wrong port that has the right CRC by chance has it with few other MSNs.
+    let port = x.port.wrapping_add(sent_bits.wrapping_mul(SPREAD as u16));
+    let [[sa, sb], [da, db]] = state.path.ports(port).map(u16::to_be_bytes);
     let [[ma, mb], [ca, cb]] = [message_id, sum];
     let head = [sa, sb, da, db, kind, high, lower, ma, mb, ca, cb, ip_id[0], ip_id[1]];
     let head = if state.path.has_ip_id() { &head[..] } else { &head[..11] };
