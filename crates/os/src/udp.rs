@@ -2,10 +2,10 @@
 //! [`errors`].
 
 mod batch;
+mod control;
 pub mod errors;
 mod memory;
 pub mod options;
-mod own_address;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -18,7 +18,7 @@ use std::ptr::{from_mut, from_ref};
 use libc::{iovec, mmsghdr, sockaddr_in6, socklen_t};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike as _};
 
-use super::own_address::Control;
+use super::control::Control;
 use super::{DatagramInfo, MOST};
 
 /// Length of the longest address, in octets.
