@@ -44,7 +44,7 @@ use departures::Departures;
 use inlet::Inlet;
 pub use membership::ChangeError;
 use output::{OutputQueue, QueuedOutput};
-pub use output::{SiteEvent, SiteOutput};
+pub use output::{Receipt, SiteEvent, SiteOutput};
 use pipeline::{Outlet, Pipeline};
 use source::Source;
 #[cfg(target_os = "linux")]
@@ -309,9 +309,11 @@ impl Site {
         }
     }
 
-    /// Counts the packet that was polled last as dropped instead of received, as the interface refused it.
-    pub fn note_refused_packet(&mut self) {
-        if let Some((source, octets, compressed)) = self.common.outputs.last_received() {
+    /// Counts a packet as dropped instead of received, as the interface refused it. `receipt` is that of its
+    /// [`SiteOutput::Packet`].
+    pub fn note_refused_packet(&mut self, receipt: Receipt) {
+        let octets = receipt.octets;
+        if let Some((source, compressed)) = receipt.received {
             self.common.counters.received.take_packet_back(octets, compressed);
             self.common.counters.drops.count(Drop::InterfaceRefused);
             if let Some(source) = self.sources.get_mut(source) {

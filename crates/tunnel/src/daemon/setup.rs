@@ -30,9 +30,6 @@ use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
 use crate::status::{CarrierStatus, History, Identity, InsideStatus, Status};
 
-/// Length of the longest packet of an interface, with the header of a frame, in octets.
-const LONGEST: usize = 65_536 + 14;
-
 /// Default user of a daemon that root starts.
 const NOBODY: &str = "nobody";
 
@@ -111,8 +108,6 @@ pub struct Daemon {
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
     pub(super) remembered: Option<Remembered>,
-    /// Buffer for a packet.
-    pub(super) packet: Vec<u8>,
     /// True if the loop waits for packets of the interface, and for room in the carrier.
     pub(super) inside_waits: bool,
     pub(super) outside_waits: bool,
@@ -152,14 +147,17 @@ impl Daemon {
         let remembered = Remembered::open(config);
         let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
         let site = Site::new(started, config, &budget, seal, &mut random)?;
-        let outside = match Outside::open(&config.carrier, budget.largest_datagram, &signals) {
+        let outside = match Outside::open(&config.carrier, budget.largest_datagram, config.offloads, &signals)
+        {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 helper.end_cleanly();
                 return Err(RunError::Ended);
             }
             opened => opened?,
         };
-        let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
+        // Other carriers are slower than one packet at a time.
+        let offloads = config.offloads && matches!(config.carrier, Carrier::Udp { .. });
+        let inside = Inside::open(&config.inside, offloads, budget.mtu, outside.port(), &mut helper)?;
         let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
         let record_inside =
@@ -206,7 +204,6 @@ impl Daemon {
             record_outside,
             notices: Notices::default(),
             remembered,
-            packet: vec![0; LONGEST],
             inside_waits: true,
             outside_waits: false,
             batches: 0,

@@ -24,7 +24,12 @@ pub enum SiteOutput<'s> {
         octets: &'s [u8],
     },
     /// A packet, or a frame, for the interface.
-    Packet(&'s [u8]),
+    Packet {
+        /// Its origin: see [`Site::note_refused_packet`](super::Site::note_refused_packet).
+        receipt: Receipt,
+        /// The packet.
+        octets: &'s [u8],
+    },
     /// Change of a peer, or of another site of a mesh.
     Event {
         /// Its name; empty if it is not known.
@@ -32,6 +37,15 @@ pub enum SiteOutput<'s> {
         /// The change.
         event: SiteEvent,
     },
+}
+
+/// Origin of a packet for the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Number of its source, and its length when received; `None`: it was created by this site.
+    pub(super) received: Option<(usize, usize)>,
+    /// Its length in octets.
+    pub(super) octets: usize,
 }
 
 /// Change of a peer, or of another site of a mesh. Authentic, unless it is a [`Trouble`] that is not.
@@ -119,22 +133,13 @@ impl OutputQueue {
         let octets = self.octets.get(octets.clone()).unwrap_or_default();
         Some(match *output {
             QueuedOutput::Datagram(to, number) => SiteOutput::Datagram { number, to, octets },
-            QueuedOutput::Packet(_) => SiteOutput::Packet(octets),
+            QueuedOutput::Packet(received) => {
+                SiteOutput::Packet { receipt: Receipt { received, octets: octets.len() }, octets }
+            }
             QueuedOutput::Event(source, event) => {
                 let source = source.and_then(|number| sources.get(number));
                 SiteOutput::Event { name: source.map_or("", |source| &source.name), event }
             }
         })
-    }
-
-    /// Returns the received packet that was polled last: number of its source, its length, and its length
-    /// when received.
-    pub(super) fn last_received(&self) -> Option<(usize, usize, usize)> {
-        match self.outputs.get(self.polled.checked_sub(1)?)? {
-            (QueuedOutput::Packet(Some((source, compressed))), octets) => {
-                Some((*source, octets.len(), *compressed))
-            }
-            _ => None,
-        }
     }
 }
