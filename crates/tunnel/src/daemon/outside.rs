@@ -198,6 +198,16 @@ impl Outside {
         }
     }
 
+    /// Names of the offloads in use.
+    pub(super) fn offloads(&self) -> impl Iterator<Item = &'static str> {
+        let [sends, receives] = match self {
+            Self::Udp(socket) => socket.offloads(),
+            Self::Serial(_) | Self::File(_) => [false; 2],
+        };
+        let names = [("udp_segment", sends), ("udp_gro", receives)];
+        names.into_iter().filter_map(|(name, is_used)| is_used.then_some(name))
+    }
+
     /// Counters of a line, by name.
     pub(super) fn line_status(&self) -> Option<BTreeMap<String, u64>> {
         let Self::Serial(line) = self else { return None };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thinair_os::privileges::{self, Account, Keep};
-use thinair_os::{Error, EventLoop, Signals, Waker, clock};
+use thinair_os::{Error, EventLoop, Offloads, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
@@ -281,6 +281,7 @@ impl Daemon {
         status.history = self.history.samples();
         status.inside.mtu = self.inside.mtu().into();
         status.carrier.path_mtu = status.peers.iter().filter_map(|peer| peer.counters.path.mtu).min();
+        status.carrier.offloads = self.outside.offloads().map(str::to_owned).collect();
         if let Some(memory) = self.outside.memory() {
             status.carrier.receive_buffer_octets = Some(memory.receive_buffer.into());
             status.carrier.send_buffer_octets = Some(memory.send_buffer.into());
@@ -325,6 +326,7 @@ fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
                 .map(|(address, bits)| format!("{address}/{bits}"))
                 .collect(),
             up: true,
+            offloads: offload_names(inside.offloads()),
         },
         carrier: CarrierStatus {
             url: config.carrier.to_string(),
@@ -334,6 +336,16 @@ fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
         },
         security: config.security.to_string(),
     }
+}
+
+/// Names of the offloads of an interface.
+fn offload_names(offloads: Offloads) -> Vec<String> {
+    let names: &[&str] = match offloads {
+        Offloads::None => &[],
+        Offloads::Tcp => &["tso"],
+        Offloads::TcpAndUdp => &["tso", "uso"],
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Starts to write a capture, if there is a path for it.

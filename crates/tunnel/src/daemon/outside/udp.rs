@@ -191,6 +191,11 @@ impl Socket {
         udp::memory(&self.socket).ok()
     }
 
+    /// True if sent datagrams are grouped to messages, and if received ones may arrive so.
+    pub(super) fn offloads(&self) -> [bool; 2] {
+        [self.out.groups(), self.joins]
+    }
+
     pub(super) fn receive(&mut self) -> Received {
         match self.received.receive(&self.socket) {
             Ok(count) if count == self.batch => Received::More,
