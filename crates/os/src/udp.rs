@@ -399,6 +399,77 @@ mod tests {
         }
     }
 
+    /// Lengths of the queued datagrams, message by message.
+    fn messages(queue: &SendQueue) -> Vec<(usize, Option<u16>)> {
+        queue.messages().map(|(message, datagrams)| (datagrams, message.segment)).collect()
+    }
+
+    #[test]
+    fn datagrams_of_one_length_to_one_address_are_one_message() {
+        let (one, other) = pair();
+        let (a, b) = (one.local_addr().ok(), other.local_addr().ok());
+        let mut queue = SendQueue::grouping(&one);
+        assert!(queue.groups());
+        for (to, len) in [(a, 100), (a, 100), (a, 60), (a, 60), (b, 60), (b, 0), (b, 60), (b, 61), (b, 61)] {
+            queue.push(to, &vec![1; len]);
+        }
+        let three = (3, Some(100));
+        assert_eq!(messages(&queue), [three, (1, None), (1, None), (1, None), (1, None), (2, Some(61))]);
+        queue.clear();
+        // At most 64, and no more octets than a message has.
+        for len in [10; 70].into_iter().chain([9_000; 9]) {
+            queue.push(a, &vec![1; len]);
+        }
+        assert_eq!(messages(&queue), [(64, Some(10)), (6, Some(10)), (7, Some(9_000)), (2, Some(9_000))]);
+    }
+
+    #[test]
+    fn messages_arrive_as_the_datagrams_that_they_consist_of() {
+        let (one, other) = pair();
+        let joins = options::join_datagrams(&other);
+        let mut queue = SendQueue::grouping(&one);
+        let lengths = [700, 700, 700, 650, 700, 0, 1, 1, 1, 1_201, 1_201, 1_200, 1_200];
+        let sent: Vec<_> = lengths.into_iter().zip(0..).map(|(len, number)| vec![number; len]).collect();
+        for datagram in &sent {
+            queue.push(other.local_addr().ok(), datagram);
+        }
+        assert_eq!(queue.send(&one).unwrap(), sent.len());
+        let mut received =
+            if joins { ReceiveBatch::of_joined(3, 1_200) } else { ReceiveBatch::new(3, 1_200) };
+        let (mut arrived, mut taken, mut too_long) = (Vec::new(), Vec::new(), 0);
+        while arrived.len() + too_long < sent.len() {
+            received.receive(&other).unwrap();
+            arrived.extend(all(&received));
+            too_long += received.too_long();
+            while let Some(datagram) = received.take_next() {
+                taken.extend(datagram.map(|(datagram, ..)| datagram.to_vec()));
+            }
+        }
+        let fits: Vec<_> = sent.into_iter().filter(|datagram| datagram.len() <= 1_200).collect();
+        assert_eq!((arrived, too_long), (fits.clone(), 2));
+        assert_eq!(taken, fits);
+    }
+
+    #[test]
+    fn of_a_message_that_is_refused_each_datagram_is_tried_alone() {
+        let (one, other) = pair();
+        let (to, broadcast) = (other.local_addr().ok(), "255.255.255.255:9".parse().ok());
+        let mut queue = SendQueue::grouping(&one);
+        for (to, octet) in [(to, 1), (to, 2), (broadcast, 3), (broadcast, 4), (to, 5), (to, 6)] {
+            queue.push(to, &[octet; 20]);
+        }
+        assert_eq!(queue.send(&one).unwrap(), 2);
+        for left in [4, 3] {
+            assert_eq!(queue.send(&one).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+            assert_eq!((queue.len(), queue.groups()), (left, true));
+            queue.skip();
+        }
+        assert_eq!((messages(&queue), queue.send(&one).unwrap()), (vec![(2, Some(20))], 2));
+        let mut octets = [0; 100];
+        let arrived = [1, 2, 5, 6].map(|_| other.recv(&mut octets).map(|len| (len, octets[0])).unwrap());
+        assert_eq!(arrived, [(20, 1), (20, 2), (20, 5), (20, 6)]);
+    }
+
     #[test]
     fn each_goes_to_its_own_address() {
         let (one, a) = pair();

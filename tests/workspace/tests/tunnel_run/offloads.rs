@@ -124,11 +124,20 @@ fn streams_and_datagrams_pass_octet_by_octet_with_offloads_and_without() {
 }
 
 #[test]
-fn frames_with_a_vlan_tag_pass_with_offloads() {
+fn frames_pass_with_offloads_also_with_a_vlan_tag() {
     if thinair().is_none() || !has("python3", "python3") {
         return;
     }
     let bench = TunnelBench::started("vlan", CarrierKind::UDP, Between::Nothing, &["--tap"]);
+    let stream_by = |address: &str| {
+        let count = || bench.end(0).status()["totals"]["sent"]["packets"].as_u64().unwrap();
+        let before = (read_from(&bench.inside[0]), count());
+        stream(&bench.inside, address, false);
+        let (reads, packets) = (read_from(&bench.inside[0]) - before.0, count() - before.1);
+        println!("{address}: {packets} packets by {reads} reads");
+        assert!(packets > STREAM as u64 / 1_500 && reads < packets / 3, "{reads} of {packets}");
+    };
+    stream_by("10.77.0.2");
     for (side, inside) in bench.inside.iter().enumerate() {
         let script = format!(
             "ip link add link {TUN} name {TUN}.5 type vlan id 5 && ip link set {TUN}.5 up && \
@@ -137,15 +146,12 @@ fn frames_with_a_vlan_tag_pass_with_offloads() {
         );
         let made = run(inside, 10, &["sh", "-c", &script]);
         if !made.status.success() {
-            println!("skipped: VLANs: {}", String::from_utf8_lossy(&made.stderr));
+            println!(
+                "skipped: VLAN tags, which this kernel lacks: {}",
+                String::from_utf8_lossy(&made.stderr)
+            );
             return;
         }
     }
-    let before = read_from(&bench.inside[0]);
-    stream(&bench.inside, "10.77.0.2", false);
-    stream(&bench.inside, "10.78.0.2", false);
-    let reads = read_from(&bench.inside[0]) - before;
-    let packets = bench.end(0).status()["totals"]["sent"]["packets"].as_u64().unwrap();
-    println!("vlan: {packets} packets by {reads} reads");
-    assert!(reads < packets / 3, "{reads} of {packets}");
+    stream_by("10.78.0.2");
 }
