@@ -43,7 +43,7 @@ pub(crate) use build::packaging;
 use departures::Departures;
 use inlet::Inlet;
 pub use membership::ChangeError;
-use output::{OutputQueue, QueuedOutput};
+use output::OutputQueue;
 pub use output::{Receipt, SiteEvent, SiteOutput};
 use pipeline::{Outlet, Pipeline};
 use source::Source;
@@ -83,7 +83,7 @@ struct CommonParts {
     counters: Counters,
     /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and delimiters of a frame.
     outer: usize,
-    /// Buffer for a datagram.
+    /// Buffer for a datagram of the seal itself.
     datagram: Vec<u8>,
     outputs: OutputQueue,
     departures: Departures,
@@ -141,7 +141,9 @@ impl Site {
         let mtu = u16::try_from(packet.len().saturating_sub(excess + SLACK)).unwrap_or(u16::MAX);
         if let Some(answer) = too_big::answer(packet, mtu).filter(|_| is_calm && mtu >= LEAST_MTU) {
             self.answered_at = Some(now);
-            self.common.outputs.push(QueuedOutput::Packet(None), &answer);
+            let room = self.common.outputs.room(answer.len());
+            room.copy_from_slice(&answer);
+            self.common.outputs.push_packet(None, 0..answer.len());
         }
     }
 
@@ -360,6 +362,7 @@ impl Site {
             let Some(Pipeline { link, .. }) = pipelines.get_mut(number) else { continue };
             let address = address.or_else(|| link.pair(common.seal.as_ref()));
             if address.is_some() || !link.needs_address {
+                common.outputs.begin_datagram().extend_from_slice(&common.datagram);
                 Outlet { now, common, link }.carry_datagram(address);
             }
         }
@@ -435,10 +438,8 @@ impl Site {
             }
         }
         let address = link.address(common.seal.as_ref()).filter(|_| !*mesh).or(source.address);
-        common.outputs.push(
-            QueuedOutput::Event(Some(number), SiteEvent::Session { address, restarted: session.restarted }),
-            &[],
-        );
+        let event = SiteEvent::Session { address, restarted: session.restarted };
+        common.outputs.push_event(Some(number), event);
         Outlet { now, common, link }.carry_held();
     }
 

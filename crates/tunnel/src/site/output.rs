@@ -74,10 +74,15 @@ const INPUT: usize = 1 << 20;
 /// unfinished body.
 pub(super) const A_PEER: usize = 4;
 
-/// Outputs, the oldest first, and their octets.
+/// Outputs, the oldest first, and their octets: datagrams are encrypted where they wait, packets decompressed.
 pub(super) struct OutputQueue {
     outputs: Vec<(QueuedOutput, Range<usize>)>,
-    octets: Vec<u8>,
+    /// Octets of datagrams, and of one that is not queued yet.
+    datagrams: Vec<u8>,
+    queued: usize,
+    /// Octets of packets, and initialized room behind the first `used` octets.
+    packets: Vec<u8>,
+    used: usize,
     /// Outputs that were polled.
     polled: usize,
     /// Limit of octets.
@@ -97,40 +102,92 @@ pub(super) enum QueuedOutput {
 impl OutputQueue {
     /// Returns a queue for one input, and for `due` octets that are due at one time.
     pub(super) fn new(due: usize) -> Self {
-        Self { outputs: Vec::new(), octets: Vec::new(), polled: 0, limit: INPUT + due }
+        let (outputs, datagrams, packets) = (Vec::new(), Vec::new(), Vec::new());
+        Self { outputs, datagrams, queued: 0, packets, used: 0, polled: 0, limit: INPUT + due }
     }
 
     /// True if there is room for an output of `octets`.
     pub(super) fn has_room(&self, octets: usize) -> bool {
         let (octets_before, outputs_before) = match self.polled == self.outputs.len() {
             true => (0, 0),
-            false => (self.octets.len(), self.outputs.len()),
+            false => (self.queued + self.used, self.outputs.len()),
         };
         let outputs = (outputs_before + 1) * size_of::<(QueuedOutput, Range<usize>)>();
         octets_before + octets + outputs <= self.limit
     }
 
-    /// Appends an output. False, without a change, if the queue is full.
-    pub(super) fn push(&mut self, output: QueuedOutput, octets: &[u8]) -> bool {
-        let has_room = self.has_room(octets.len());
+    /// Makes the memory of polled outputs free, if nothing else is there.
+    fn reuse(&mut self) {
         if self.polled == self.outputs.len() {
             self.outputs.clear();
-            self.octets.clear();
-            self.polled = 0;
+            self.datagrams.drain(..self.queued);
+            (self.queued, self.used, self.polled) = (0, 0, 0);
         }
+    }
+
+    fn queue(&mut self, output: QueuedOutput, place: Range<usize>) {
+        self.outputs.push((output, place));
+    }
+
+    /// Appends an event. False, without a change, if the queue is full.
+    pub(super) fn push_event(&mut self, source: Option<usize>, event: SiteEvent) -> bool {
+        let has_room = self.has_room(0);
         if has_room {
-            let start = self.octets.len();
-            self.octets.extend_from_slice(octets);
-            self.outputs.push((output, start..self.octets.len()));
+            self.reuse();
+            self.queue(QueuedOutput::Event(source, event), 0..0);
+        }
+        has_room
+    }
+
+    /// Buffer to which a datagram is appended for [`push_datagram`](Self::push_datagram).
+    pub(super) fn begin_datagram(&mut self) -> &mut Vec<u8> {
+        self.reuse();
+        self.datagrams.truncate(self.queued);
+        &mut self.datagrams
+    }
+
+    /// Length of the datagram that was begun.
+    pub(super) fn begun(&self) -> usize {
+        self.datagrams.len() - self.queued
+    }
+
+    /// Queues the datagram that was begun. There must be room.
+    pub(super) fn push_datagram(&mut self, to: Option<AddressPair>, number: u64) {
+        let place = self.queued..self.datagrams.len();
+        self.queued = place.end;
+        self.queue(QueuedOutput::Datagram(to, number), place);
+    }
+
+    /// Room for a packet of at most `octets`.
+    pub(super) fn room(&mut self, octets: usize) -> &mut [u8] {
+        self.reuse();
+        let end = self.used + octets;
+        if self.packets.len() < end {
+            self.packets.resize(end, 0);
+        }
+        &mut self.packets[self.used..end]
+    }
+
+    /// Appends the packet at a place in the [room](Self::room). False, without a change, if the queue is full.
+    pub(super) fn push_packet(&mut self, received: Option<(usize, usize)>, place: Range<usize>) -> bool {
+        let has_room = self.has_room(place.len());
+        if has_room {
+            let place = self.used + place.start..self.used + place.end;
+            self.used = place.end;
+            self.queue(QueuedOutput::Packet(received), place);
         }
         has_room
     }
 
     /// Returns the oldest output that was not polled.
     pub(super) fn poll<'o>(&'o mut self, sources: &'o [Source]) -> Option<SiteOutput<'o>> {
-        let (output, octets) = self.outputs.get(self.polled)?;
+        let (output, place) = self.outputs.get(self.polled)?;
         self.polled += 1;
-        let octets = self.octets.get(octets.clone()).unwrap_or_default();
+        let octets = match output {
+            QueuedOutput::Datagram(..) => &self.datagrams,
+            QueuedOutput::Packet(_) | QueuedOutput::Event(..) => &self.packets,
+        };
+        let octets = octets.get(place.clone()).unwrap_or_default();
         Some(match *output {
             QueuedOutput::Datagram(to, number) => SiteOutput::Datagram { number, to, octets },
             QueuedOutput::Packet(received) => {
