@@ -78,6 +78,6 @@ pub use self::{
     realtime::RealTime,
     serial::Serial,
     signals::{Signal, Signals},
-    tun::{Tun, TunKind},
+    tun::{Offloads, Tun, TunKind},
     waker::Waker,
 };

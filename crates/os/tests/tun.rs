@@ -11,7 +11,8 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::time::Duration;
 
 use common::namespace;
-use thinair_os::{EventLoop, Interface, Tun, TunKind, clock};
+use thinair_os::tun::HEADER;
+use thinair_os::{EventLoop, Interface, Offloads, Tun, TunKind, clock};
 
 /// The shortest IPv4 packet, from 10.9.0.2 to 10.9.0.1; an unassigned protocol.
 const PACKET: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 253, 0x65, 0xd9, 10, 9, 0, 2, 10, 9, 0, 1];
@@ -188,4 +189,33 @@ fn an_interface_that_is_taken_away_can_be_made_again() {
     namespace.within(|| Interface::named("link1").unwrap().delete().unwrap()).unwrap();
     tun.attach_again().unwrap();
     assert!(namespace.within(|| Interface::exists("link1")).unwrap() && !Interface::exists("link1"));
+}
+
+#[test]
+fn a_device_with_offloads_has_a_header_before_each_packet_also_when_it_is_made_again() {
+    let Some(namespace) = namespace("header") else { return };
+    let work = || {
+        let tun = Tun::open_offloaded("link0", TunKind::Tun).unwrap();
+        assert_ne!(tun.offloads(), Offloads::None);
+        for _ in 0..2 {
+            set_up("link0");
+            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+            socket.send_to(b"x", "10.9.0.2:9").unwrap();
+            let (mut header, mut octets) = ([0xFF; HEADER], [0; 100]);
+            let found = (0..1_000).any(|_| {
+                std::thread::sleep(Duration::from_millis(1));
+                tun.read_offloaded(&mut header, &mut octets).is_ok_and(|len| len == 29)
+            });
+            assert!(found);
+            // The checksum of UDP is left to the reader; little-endian.
+            assert_eq!(header, [1, 0, 0, 0, 0, 0, 20, 0, 6, 0]);
+            tun.write_offloaded(&[0; HEADER], &PACKET).unwrap();
+            let contradiction = [1, 0, 0, 0, 0, 0, 200, 0, 6, 0];
+            let why = tun.write_offloaded(&contradiction, &PACKET).unwrap_err();
+            assert_eq!(why.kind(), ErrorKind::InvalidInput);
+            Interface::named("link0").unwrap().delete().unwrap();
+            tun.attach_again().unwrap();
+        }
+    };
+    namespace.within(work).unwrap();
 }

@@ -119,6 +119,7 @@ impl MadeUp {
                 mtu: 1400,
                 addresses: vec!["10.9.0.1/24".to_owned(), "fd00:9::1/64".to_owned()],
                 up: true,
+                offloads: Vec::new(),
             },
             carrier: CarrierStatus {
                 url: "udp://0.0.0.0:4754".to_owned(),

@@ -16,6 +16,8 @@ mod segments;
 mod setup;
 mod spaces;
 
+use std::ops::Range;
+
 use thinair_rohc::contexts::ContextState;
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{DecompressError, Instant, ProfileId};
@@ -37,8 +39,8 @@ use spaces::Spaces;
 /// Octets by which compression may enlarge a header, with extension headers.
 const GROWTH: usize = 1_024;
 
-/// Maximum size of a delivered packet or frame, in octets.
-const LONGEST: usize = bridge::HEADER + 65_535 + 40;
+/// Maximum size of a delivered packet or frame, with the room that it is made in, in octets.
+pub const LONGEST: usize = bridge::HEADER + 65_535 + 40;
 
 /// Room before a compressed packet for the header of a frame and for feedback, in octets.
 const FRONT: usize = bridge::HEADER + feedback::ROOM;
@@ -65,8 +67,6 @@ pub struct Channel {
     room: Vec<u8>,
     /// One segment.
     segment: Vec<u8>,
-    /// A packet to deliver, after the header of its frame.
-    delivered: Vec<u8>,
     now: Instant,
     counters: Counters,
 }
@@ -96,7 +96,6 @@ impl Channel {
             mrru: usize::from(mrru),
             room: vec![0; FRONT + mtu + GROWTH],
             segment: vec![0; largest_unit.min(LONGEST)],
-            delivered: vec![0; LONGEST],
             now: Instant::ZERO,
             counters: Counters::default(),
         })
@@ -201,7 +200,8 @@ impl Channel {
         self.spaces.begin_group();
     }
 
-    /// Receives a unit, in a mesh that of a site, and passes the resulting packet or frame to `sink`.
+    /// Receives a unit, in a mesh that of a site. Returns the place of the resulting packet or frame in `room`, which
+    /// has [`LONGEST`] octets.
     ///
     /// Feedback in it goes to the compressor. A unit with feedback only, or with a segment of an incomplete
     /// unit, is not an error.
@@ -210,31 +210,31 @@ impl Channel {
         now: Instant,
         from: Option<SiteId>,
         unit: Unit<'_>,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), NotReceived> {
+        room: &mut [u8],
+    ) -> Result<Option<Range<usize>>, NotReceived> {
         self.now = self.now.max(now);
         let counts = &mut self.counters.received;
         counts.units += 1;
         counts.unit_octets += unit.octets.len() as u64;
-        let result = self.unpack(from, unit, sink);
+        let result = self.unpack(from, unit, room);
         match &result {
-            Ok(octets) if *octets > 0 => {
+            Ok(place) if !place.is_empty() => {
                 self.counters.received.packets += 1;
-                self.counters.received.octets += *octets as u64;
+                self.counters.received.octets += place.len() as u64;
             }
             Ok(_) => {}
             Err(error) => self.counters.not_received.count(error.name()),
         }
-        result.map(|_| ())
+        result.map(|place| Some(place).filter(|place| !place.is_empty()))
     }
 
-    /// Unpacks a unit. Returns the number of octets delivered.
+    /// Unpacks a unit. Returns the place of what is delivered.
     fn unpack(
         &mut self,
         from: Option<SiteId>,
         unit: Unit<'_>,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> Result<usize, NotReceived> {
+        room: &mut [u8],
+    ) -> Result<Range<usize>, NotReceived> {
         let Unit { protocol, to, large, octets } = unit;
         if to.is_some() && to != self.own {
             return Err(NotReceived::NotForUs);
@@ -247,12 +247,12 @@ impl Channel {
         }
         match (protocol, self.bridged) {
             (Protocol::Rohc, bridged) => {
-                let packet = self.rohc(from, to, large, octets)?;
+                let packet = self.rohc(from, to, large, octets, room)?;
                 if packet > 0 && bridged {
                     // A packet instead of a frame.
                     return Err(NotReceived::Malformed(protocol));
                 }
-                self.hand_out(bridge::HEADER, packet, sink)
+                Ok(bridge::HEADER..bridge::HEADER + packet)
             }
             // Of other senders also without `by_type`, which concerns what is sent.
             (Protocol::Ipv4 | Protocol::Ipv6, false) if self.typed => {
@@ -261,39 +261,36 @@ impl Channel {
                 if octets.len() < header || octets.first().is_none_or(|first| first >> 4 != version) {
                     return Err(NotReceived::Malformed(protocol));
                 }
-                sink(octets);
-                Ok(octets.len())
+                copy(octets, room).ok_or(NotReceived::Malformed(protocol))
             }
             (Protocol::Bridged, true) => match bridge::incoming(octets) {
                 BridgedFrame::Short => Err(NotReceived::Malformed(protocol)),
-                BridgedFrame::Other => {
-                    sink(octets);
-                    Ok(octets.len())
-                }
+                BridgedFrame::Other => copy(octets, room).ok_or(NotReceived::Malformed(protocol)),
                 BridgedFrame::Packet { addresses, packet } => {
-                    let packet = self.rohc(from, to, large, packet)?;
+                    let packet = self.rohc(from, to, large, packet, room)?;
                     if packet == 0 {
-                        return Ok(0);
+                        return Ok(0..0);
                     }
-                    let (header, ip) = self.delivered.split_at_mut(bridge::HEADER);
+                    let (header, ip) = room.split_at_mut(bridge::HEADER);
                     let ether_type = bridge::ether_type(ip).ok_or(NotReceived::Malformed(protocol))?;
                     let (into, of) = header.split_at_mut(addresses.len());
                     into.copy_from_slice(addresses);
                     of.copy_from_slice(&ether_type);
-                    self.hand_out(0, bridge::HEADER + packet, sink)
+                    Ok(0..bridge::HEADER + packet)
                 }
             },
             _ => Err(NotReceived::Unexpected(protocol)),
         }
     }
 
-    /// Decompresses a ROHC packet. Returns the length of the delivered packet, or 0.
+    /// Decompresses a ROHC packet behind room for the header of a frame. Returns the length of the delivered packet, or 0.
     fn rohc(
         &mut self,
         from: Option<SiteId>,
         to: Option<SiteId>,
         large: bool,
         octets: &[u8],
+        room: &mut [u8],
     ) -> Result<usize, NotReceived> {
         let parts = packet::parts(octets).map_err(|e| NotReceived::Decompress(DecompressError::Packet(e)))?;
         let Some(ends) = self.spaces.receiving(&self.config, large) else {
@@ -310,7 +307,7 @@ impl Channel {
                 octets.get(octets.len() - segment.len() - 1..).unwrap_or_default()
             }
         };
-        let room = self.delivered.get_mut(bridge::HEADER..).unwrap_or_default();
+        let room = room.get_mut(bridge::HEADER..).unwrap_or_default();
         let due = self.now + self.config.feedback_wait;
         match ends.decompress(self.now, from, rest, room, due, &mut self.counters) {
             Ok(done) => {
@@ -324,13 +321,6 @@ impl Channel {
             Err(DecompressError::NothingYet) => Ok(0),
             Err(error) => Err(NotReceived::Decompress(error)),
         }
-    }
-
-    fn hand_out(&self, start: usize, len: usize, sink: &mut dyn FnMut(&[u8])) -> Result<usize, NotReceived> {
-        if let Some(octets) = self.delivered.get(start..start + len).filter(|octets| !octets.is_empty()) {
-            sink(octets);
-        }
-        Ok(len)
     }
 
     /// Time of the next call of [`poll`](Self::poll); `None`: no call is needed.
@@ -383,6 +373,12 @@ impl Channel {
             .flat_map(ChannelEnds::decompressors)
             .flat_map(|(site, decompressor)| decompressor.contexts().map(move |context| (site, context)))
     }
+}
+
+/// Copies octets to the start of a room. Returns their place; `None`: they do not fit.
+fn copy(octets: &[u8], room: &mut [u8]) -> Option<Range<usize>> {
+    room.get_mut(..octets.len())?.copy_from_slice(octets);
+    Some(0..octets.len())
 }
 
 #[cfg(test)]

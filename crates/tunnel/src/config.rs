@@ -91,6 +91,7 @@ pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Resu
         others,
         seeing: inside::seeing(settings, surroundings)?,
         user: inside::user(settings)?,
+        offloads: inside::offloads(settings)?,
         state: settings.section("daemon").path("state")?.unwrap_or_else(|| surroundings.state.clone()),
         runtime: surroundings.runtime.clone(),
     })

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod line;
 pub mod live;
 pub mod mtu;
+pub mod offload;
 pub mod packaging;
 pub mod path_mtu;
 pub mod seal;

@@ -288,7 +288,7 @@ pub enum Seal {
 }
 
 impl Seal {
-    /// Encrypts `body` into `out`, which is cleared first. An empty body is a keepalive.
+    /// Appends the datagram of `body` to `out`. An empty body is a keepalive.
     pub fn seal(
         &mut self,
         now: Instant,
@@ -297,7 +297,6 @@ impl Seal {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        out.clear();
         match self {
             Self::Insecure(seal) => seal.seal(to, flags, body, out),
             Self::TwoWay(seal) => seal.seal(now, to, flags, body, out),
@@ -305,7 +304,7 @@ impl Seal {
         }
     }
 
-    /// Encrypts a message on the path MTU to a peer into `out`, which is cleared first.
+    /// Appends the datagram of a message on the path MTU to a peer to `out`.
     pub fn seal_path(
         &mut self,
         now: Instant,
@@ -313,7 +312,6 @@ impl Seal {
         path: PathSeal<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        out.clear();
         match self {
             Self::TwoWay(seal) => seal.seal_path(now, peer, path, out),
             Self::Insecure(_) | Self::Group(_) => Err(NotSealed::NoDestination),

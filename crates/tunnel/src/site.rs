@@ -43,8 +43,8 @@ pub(crate) use build::packaging;
 use departures::Departures;
 use inlet::Inlet;
 pub use membership::ChangeError;
-use output::{OutputQueue, QueuedOutput};
-pub use output::{SiteEvent, SiteOutput};
+use output::OutputQueue;
+pub use output::{Receipt, SiteEvent, SiteOutput};
 use pipeline::{Outlet, Pipeline};
 use source::Source;
 #[cfg(target_os = "linux")]
@@ -83,7 +83,7 @@ struct CommonParts {
     counters: Counters,
     /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and delimiters of a frame.
     outer: usize,
-    /// Buffer for a datagram.
+    /// Buffer for a datagram of the seal itself.
     datagram: Vec<u8>,
     outputs: OutputQueue,
     departures: Departures,
@@ -141,7 +141,9 @@ impl Site {
         let mtu = u16::try_from(packet.len().saturating_sub(excess + SLACK)).unwrap_or(u16::MAX);
         if let Some(answer) = too_big::answer(packet, mtu).filter(|_| is_calm && mtu >= LEAST_MTU) {
             self.answered_at = Some(now);
-            self.common.outputs.push(QueuedOutput::Packet(None), &answer);
+            let room = self.common.outputs.room(answer.len());
+            room.copy_from_slice(&answer);
+            self.common.outputs.push_packet(None, 0..answer.len());
         }
     }
 
@@ -309,9 +311,11 @@ impl Site {
         }
     }
 
-    /// Counts the packet that was polled last as dropped instead of received, as the interface refused it.
-    pub fn note_refused_packet(&mut self) {
-        if let Some((source, octets, compressed)) = self.common.outputs.last_received() {
+    /// Counts a packet as dropped instead of received, as the interface refused it. `receipt` is that of its
+    /// [`SiteOutput::Packet`].
+    pub fn note_refused_packet(&mut self, receipt: Receipt) {
+        let octets = receipt.octets;
+        if let Some((source, compressed)) = receipt.received {
             self.common.counters.received.take_packet_back(octets, compressed);
             self.common.counters.drops.count(Drop::InterfaceRefused);
             if let Some(source) = self.sources.get_mut(source) {
@@ -358,6 +362,7 @@ impl Site {
             let Some(Pipeline { link, .. }) = pipelines.get_mut(number) else { continue };
             let address = address.or_else(|| link.pair(common.seal.as_ref()));
             if address.is_some() || !link.needs_address {
+                common.outputs.begin_datagram().extend_from_slice(&common.datagram);
                 Outlet { now, common, link }.carry_datagram(address);
             }
         }
@@ -433,10 +438,8 @@ impl Site {
             }
         }
         let address = link.address(common.seal.as_ref()).filter(|_| !*mesh).or(source.address);
-        common.outputs.push(
-            QueuedOutput::Event(Some(number), SiteEvent::Session { address, restarted: session.restarted }),
-            &[],
-        );
+        let event = SiteEvent::Session { address, restarted: session.restarted };
+        common.outputs.push_event(Some(number), event);
         Outlet { now, common, link }.carry_held();
     }
 

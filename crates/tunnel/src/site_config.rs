@@ -30,6 +30,8 @@ pub struct SiteConfig {
     pub others: Others,
     /// Status outputs.
     pub seeing: Seeing,
+    /// Large packets at the interface and large messages at the socket, each in place of many, where the system has them.
+    pub offloads: bool,
     /// Name of the user to which the daemon changes after everything is open. `None`: no change.
     pub user: Option<String>,
     /// Folder for the highest epochs (one-way carriers), and for addresses of peers.

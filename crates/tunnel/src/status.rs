@@ -80,6 +80,9 @@ pub struct InsideStatus {
     pub addresses: Vec<String>,
     /// False if the interface was removed; the daemon waits for it.
     pub up: bool,
+    /// Offloads in use: `tso` for segments of TCP, `uso` for datagrams of UDP.
+    #[serde(default)]
+    pub offloads: Vec<String>,
 }
 
 /// Carrier of datagrams.
@@ -104,6 +107,9 @@ pub struct CarrierStatus {
     /// Received datagrams that the system dropped: buffer full, or wrong checksum.
     #[serde(default)]
     pub receive_buffer_errors: Option<u64>,
+    /// Offloads in use: `udp_segment` for sent datagrams, `udp_gro` for received ones.
+    #[serde(default)]
+    pub offloads: Vec<String>,
 }
 
 /// Sums of all peers.
@@ -360,11 +366,13 @@ pub(crate) mod tests {
                 mtu: 1400,
                 addresses: vec!["10.0.0.1/24".to_owned()],
                 up: true,
+                offloads: vec!["tso".into(), "uso".into()],
             },
             carrier: CarrierStatus {
                 url: "udp://192.0.2.1:4754".to_owned(),
                 mtu: 1500,
                 overhead: 48,
+                offloads: vec!["udp_segment".into()],
                 ..CarrierStatus::default()
             },
             security: "Noise NNpsk0, ChaCha20-Poly1305, tag of 16 octets".to_owned(),

@@ -69,6 +69,7 @@ fn status(counters: &Counters, uptime: f64) -> Status {
             mtu: 1400,
             addresses: Vec::new(),
             up: true,
+            offloads: Vec::new(),
         },
         carrier: CarrierStatus {
             url: "udp://192.0.2.1:4754".to_owned(),

@@ -18,14 +18,14 @@ use std::ptr::{from_mut, from_ref};
 use libc::{iovec, mmsghdr, sockaddr_in6, socklen_t};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike as _};
 
-use super::own_address::Control;
-use super::{DatagramInfo, MOST};
+use super::control::Control;
+use super::{MOST, MessageInfo};
 
 /// Length of the longest address, in octets.
 const LONGEST_NAME: socklen_t = size_of::<sockaddr_in6>() as socklen_t;
 
 /// An address in the form of the system.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Four(SockaddrIn),
     Six(SockaddrIn6),
@@ -55,18 +55,25 @@ fn blank() -> ([mmsghdr; MOST], [iovec; MOST]) {
     unsafe { (zeroed(), zeroed()) }
 }
 
-/// Sends the first datagrams, at most [`MOST`], each to an address and from an own one; returns the number of those sent.
-pub(super) fn send<'d>(
-    socket: &UdpSocket,
-    datagrams: impl Iterator<Item = (&'d [u8], Option<&'d Name>, Option<IpAddr>)>,
-) -> io::Result<usize> {
+/// Datagrams to one address, sent as one message.
+pub(super) struct Message<'d> {
+    pub(super) octets: &'d [u8],
+    pub(super) to: Option<&'d Name>,
+    /// Own address.
+    pub(super) from: Option<IpAddr>,
+    /// Length of each datagram but the last (UDP_SEGMENT). `None`: there is one.
+    pub(super) segment: Option<u16>,
+}
+
+/// Sends the first messages, at most [`MOST`]; returns the number of those sent.
+pub(super) fn send<'d>(socket: &UdpSocket, messages: impl Iterator<Item = Message<'d>>) -> io::Result<usize> {
     let (mut headers, mut slices) = blank();
     let mut controls = [Control::default(); MOST];
     let mut count: libc::c_uint = 0;
     let places = headers.iter_mut().zip(slices.iter_mut().zip(&mut controls));
-    for ((datagram, to, from), (header, (slice, control))) in datagrams.zip(places) {
-        slice.iov_base = datagram.as_ptr().cast_mut().cast();
-        slice.iov_len = datagram.len();
+    for (Message { octets, to, from, segment }, (header, (slice, control))) in messages.zip(places) {
+        slice.iov_base = octets.as_ptr().cast_mut().cast();
+        slice.iov_len = octets.len();
         header.msg_hdr.msg_iov = from_mut(slice);
         header.msg_hdr.msg_iovlen = 1;
         if let Some((name, len)) = to.map(Name::raw) {
@@ -74,7 +81,10 @@ pub(super) fn send<'d>(
             header.msg_hdr.msg_namelen = len;
         }
         if let Some(from) = from {
-            control.set(from, &mut header.msg_hdr);
+            control.set_source(from, &mut header.msg_hdr);
+        }
+        if let Some(segment) = segment {
+            control.set_segment(segment, &mut header.msg_hdr);
         }
         count += 1;
     }
@@ -85,19 +95,19 @@ pub(super) fn send<'d>(
         // The system call itself: `sendmmsg` of musl sends one datagram after the other, because it cannot rely on zeros in
         // the padding of a header. Those of `blank` are zeros, and so are those of `Control`.
         //
-        // SAFETY: `count` headers are filled in. Slices and controls are on the stack, datagrams and names are borrowed for
+        // SAFETY: `count` headers are filled in. Slices and controls are on the stack, octets and names are borrowed for
         // longer than the call, and the call writes to none of them, but to the headers alone.
         unsafe { libc::syscall(libc::SYS_sendmmsg, socket.as_raw_fd(), headers.as_mut_ptr(), count, 0) }
     })
 }
 
-/// Receives a datagram into each `room` octets, at most [`MOST`], and passes on their properties. Waits for the first one
+/// Receives a message into each `room` octets, at most [`MOST`], and passes on their properties. Waits for the first one
 /// if the socket blocks.
 pub(super) fn receive(
     socket: &UdpSocket,
     octets: &mut [u8],
     room: usize,
-    arrivals: &mut Vec<DatagramInfo>,
+    arrivals: &mut Vec<MessageInfo>,
 ) -> io::Result<()> {
     let (mut headers, mut slices) = blank();
     // SAFETY: a `sockaddr_in6` consists of integers, for which zeros are valid.
@@ -125,14 +135,16 @@ pub(super) fn receive(
     let filled = headers.iter().zip(names.iter().zip(&controls));
     arrivals.extend(filled.take(received).map(|(header, (name, control))| {
         let head = &header.msg_hdr;
-        let to = control.address(head);
-        DatagramInfo {
-            // The length of the received part, not of the datagram: MSG_TRUNC is not set.
-            len: (header.msg_len as usize).min(room),
+        let ancillary = control.read(head);
+        // The length of the received part, not of the message: MSG_TRUNC is not set.
+        let len = (header.msg_len as usize).min(room);
+        MessageInfo {
+            len,
+            segment: ancillary.segment.unwrap_or(usize::MAX),
             is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
             from: address(name, head.msg_namelen),
-            to: to.map(|(own, _)| own),
-            to_many: to.is_some_and(|(_, to_many)| to_many),
+            to: ancillary.to.map(|(own, _)| own),
+            to_many: ancillary.to.is_some_and(|(_, to_many)| to_many),
         }
     }));
     Ok(())
@@ -154,7 +166,7 @@ pub(super) fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr>
     }
 }
 
-/// Repeats a call until no signal interrupts it. Its result, if it is not negative, is a number of datagrams.
+/// Repeats a call until no signal interrupts it. Its result, if it is not negative, is a number of messages.
 fn retry(mut call: impl FnMut() -> libc::c_long) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {

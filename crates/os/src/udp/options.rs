@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo};
+use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo, UdpGroSegment, UdpGsoSegment};
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -75,6 +75,17 @@ pub fn report_own_address(socket: &UdpSocket) -> Result<()> {
         Ok(())
     };
     report().attempt(|| "enable reports of the own address of datagrams".to_owned())
+}
+
+/// Joins datagrams of one source and length to a message from now on, as far as they arrive together (UDP_GRO). False: the
+/// system cannot. Then each is received alone.
+pub fn join_datagrams(socket: &UdpSocket) -> bool {
+    setsockopt(socket, UdpGroSegment, &true).is_ok()
+}
+
+/// True if the system can divide a message into datagrams (UDP_SEGMENT). Nothing is divided without a length.
+pub(super) fn divides_messages(socket: &UdpSocket) -> bool {
+    setsockopt(socket, UdpGsoSegment, &0).is_ok()
 }
 
 /// Joins a group on an interface; `None`: the one to which the group is routed.

@@ -77,9 +77,10 @@ fn receive(
     from: Option<SiteId>,
     unit: &Owned,
 ) -> (Result<(), NotReceived>, Vec<Vec<u8>>) {
-    let mut packets = Vec::new();
-    let received = channel.receive(now, from, unit.unit(), &mut |packet| packets.push(packet.to_vec()));
-    (received, packets)
+    let mut room = vec![0; LONGEST];
+    let received = channel.receive(now, from, unit.unit(), &mut room);
+    let packets = received.iter().flatten().map(|place| room[place.clone()].to_vec()).collect();
+    (received.map(drop), packets)
 }
 
 /// Sends a packet from `from` to `to`, and returns the delivered packets; all units are complete.

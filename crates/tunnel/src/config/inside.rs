@@ -170,6 +170,12 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     Ok(address)
 }
 
+/// Returns whether the daemon uses offloads.
+pub(super) fn offloads(settings: &Settings) -> Result<bool, ConfigError> {
+    let section = settings.section("daemon");
+    Ok(section.read("offloads", words::word(&[("on", true), ("off", false)]))?.unwrap_or(true))
+}
+
 /// Returns the user to which the daemon changes.
 pub(super) fn user(settings: &Settings) -> Result<Option<String>, ConfigError> {
     settings.section("daemon").read("user", |text| {

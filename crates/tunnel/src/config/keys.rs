@@ -311,6 +311,10 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             one_end("user")
                 .option(DAEMON, "NAME", "Run as this user, without capabilities, once everything is open")
                 .rare(),
+            one_end("offloads")
+                .option(DAEMON, "on|off", "Read, write, send and receive many packets with one system call [default: on]")
+                .details("off: one packet at a time at the interface, one datagram in each message of the socket.")
+                .rare(),
             one_end("state")
                 .option(DAEMON, "FOLDER", "Folder for epochs and addresses of peers [default: /var/lib/thinair/NAME]")
                 .rare(),

@@ -60,11 +60,17 @@ impl Daemon {
                 // Without chores the loop sleeps until an event; opening the page rings the waker.
                 chores_at = self.do_chores(now).then_some(now + CHORES);
             }
-            let always = self.outside.is_always_readable() && !self.stream_ended;
-            let until = if always { Some(now) } else { self.wake_at(chores_at) };
+            let always = [
+                (OUTSIDE, self.outside.is_always_readable() && !self.stream_ended),
+                (INSIDE, self.inside.has_more() && !self.is_full()),
+            ];
+            let has_input = always.iter().any(|(_, has_input)| *has_input);
+            let until = if has_input { Some(now) } else { self.wake_at(chores_at) };
             self.events.wait(until, &mut ready)?;
-            if always && !ready.contains(&OUTSIDE) {
-                ready.push(OUTSIDE);
+            for (token, _) in always.into_iter().filter(|(_, has_input)| *has_input) {
+                if !ready.contains(&token) {
+                    ready.push(token);
+                }
             }
             for &token in &ready {
                 match token {
@@ -123,16 +129,16 @@ impl Daemon {
                 drained = true;
                 break;
             }
-            match self.inside.read(started, &mut self.packet) {
-                Read::Packet(len) => {
+            match self.inside.read(started) {
+                Read::Packet(packet) => {
                     taken += 1;
-                    let packet = self.packet.get(..len).unwrap_or_default();
                     if let Some(recorder) = &mut self.record_inside {
                         recorder.packet(packet);
                     }
                     self.site.handle_packet(started, packet);
                     self.drain();
                 }
+                Read::Malformed => self.site.note(Drop::NotIp, 1),
                 Read::Nothing => {
                     drained = true;
                     break;
@@ -193,6 +199,7 @@ impl Daemon {
             }
             self.drain();
         }
+        self.pass_on();
         self.tell_limits();
         let nanos = clock::now().nanos_since(started);
         for _ in 0..taken {
@@ -219,16 +226,22 @@ impl Daemon {
                     }
                     self.outside.carry(number, to, octets);
                 }
-                SiteOutput::Packet(packet) => {
+                SiteOutput::Packet { receipt, octets } => {
                     if let Some(recorder) = &mut self.record_inside {
-                        recorder.packet(packet);
+                        recorder.packet(octets);
                     }
-                    if !self.inside.write(packet) {
-                        self.site.note_refused_packet();
-                    }
+                    self.inside.write(octets, receipt);
                 }
                 SiteOutput::Event { name, event } => self.notices.log(clock::now(), name, event),
             }
+        }
+    }
+
+    /// Passes packets to the system that wait for others of their flow.
+    fn pass_on(&mut self) {
+        self.inside.flush();
+        while let Some(receipt) = self.inside.next_refused() {
+            self.site.note_refused_packet(receipt);
         }
     }
 
@@ -242,6 +255,7 @@ impl Daemon {
 
     /// Sends queued data, and waits for room if necessary.
     fn flush(&mut self, now: Instant) -> Result<(), RunError> {
+        self.pass_on();
         let flushed = self.outside.flush(now);
         for number in flushed.refused {
             self.site.note_refused_datagram(number, Drop::CarrierRefused);

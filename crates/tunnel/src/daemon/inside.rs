@@ -3,16 +3,21 @@
 use std::io;
 use std::time::Duration;
 
-use thinair_os::{Error, HostLimits, Interface, Namespace, Tun, TunKind, clock};
+use thinair_os::{Error, HostLimits, Interface, Namespace, Offloads, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
+use crate::offload::{Coalescer, HEADER, Splitter, VirtioHeader};
 use crate::segments::Segments;
+use crate::site::Receipt;
 use crate::site_config;
 use crate::status::SegmentStatus;
 
 /// Interval of attempts to open a lost interface.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Length of the longest packet of an interface, with the header of a frame and a VLAN tag, in octets.
+const LONGEST: usize = 65_535 + 18;
 
 /// The interface, and its state.
 #[derive(Debug)]
@@ -25,6 +30,13 @@ pub(super) struct Inside {
     namespace: Option<Namespace>,
     /// Kept when the interface is removed: the same descriptor attaches to it again, in its former namespace.
     tun: Tun,
+    /// What was read from the device, and the packets in it that were not taken yet.
+    buffer: Vec<u8>,
+    splitter: Splitter,
+    /// Packets to be written as one. `None`: the device has no offloads.
+    coalescer: Option<Coalescer<Receipt>>,
+    /// Packets that the system refused.
+    refused: Vec<Receipt>,
     retry_at: Option<Instant>,
     /// Control of the size of TCP segments, if configured.
     segments: Option<Controlled>,
@@ -40,9 +52,11 @@ struct Controlled {
 
 /// Outcome of reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
-    /// A packet of this many octets.
-    Packet(usize),
+pub(super) enum Read<'a> {
+    /// A packet.
+    Packet(&'a [u8]),
+    /// A packet that is malformed.
+    Malformed,
     /// No packet waits.
     Nothing,
     /// The interface was removed.
@@ -50,18 +64,23 @@ pub(super) enum Read {
 }
 
 impl Inside {
-    /// Creates the interface, or opens the persistent one of that name.
+    /// Creates the interface, or opens the persistent one of that name. `offloads`: use those of the system, if it has any.
     pub(super) fn open(
         config: &site_config::Inside,
+        offloads: bool,
         mtu: u16,
         carrier_port: Option<u16>,
         helper: &mut Helper,
     ) -> Result<Self, Error> {
         let kind = if config.bridged { TunKind::Tap } else { TunKind::Tun };
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
+        let open = || {
+            let offloaded = offloads.then(|| Tun::open_offloaded(&config.name, kind).ok()).flatten();
+            offloaded.map_or_else(|| Tun::open(&config.name, kind), Ok)
+        };
         let tun = match &namespace {
-            Some(namespace) => Tun::open_in(namespace, &config.name, kind),
-            None => Tun::open(&config.name, kind),
+            Some(namespace) => namespace.within(open).and_then(|tun| tun),
+            None => open(),
         };
         let tun = tun.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => Error::new(
@@ -78,6 +97,10 @@ impl Inside {
             has_mtu_of_its_own: false,
             carrier_port,
             namespace,
+            buffer: vec![0; LONGEST],
+            splitter: Splitter::new(config.bridged),
+            coalescer: coalescer(&tun, config.bridged),
+            refused: Vec::new(),
             tun,
             retry_at: None,
             segments: None,
@@ -137,14 +160,49 @@ impl Inside {
         self.retry_at.is_none()
     }
 
+    /// Offloads of the interface.
+    pub(super) fn offloads(&self) -> Offloads {
+        self.tun.offloads()
+    }
+
+    /// True if [`read`](Self::read) has a packet without waiting.
+    pub(super) fn has_more(&self) -> bool {
+        !self.splitter.is_done()
+    }
+
     /// The next packet from the system.
-    pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> Read {
-        match self.tun.read(out) {
+    pub(super) fn read(&mut self, now: Instant) -> Read<'_> {
+        if self.splitter.is_done() {
+            match self.fill(now) {
+                Read::Packet(_) => {}
+                other => return other,
+            }
+        }
+        let Some(place) = self.splitter.next(&mut self.buffer) else { return Read::Malformed };
+        let packet = self.buffer.get(place).unwrap_or_default();
+        if let Some(controlled) = &mut self.segments {
+            controlled.segments.sent(now, packet);
+        }
+        Read::Packet(packet)
+    }
+
+    /// Fills the buffer. [`Read::Packet`]: there is a packet in it.
+    fn fill(&mut self, now: Instant) -> Read<'static> {
+        let mut header = [0; HEADER];
+        let read = match self.coalescer {
+            Some(_) => self.tun.read_offloaded(&mut header, &mut self.buffer),
+            None => self.tun.read(&mut self.buffer),
+        };
+        match read {
             Ok(len) => {
-                if let Some(controlled) = &mut self.segments {
-                    controlled.segments.sent(now, out.get(..len).unwrap_or_default());
+                let packet = self.buffer.get_mut(..len).unwrap_or_default();
+                match self.splitter.begin(&VirtioHeader::read(header), packet) {
+                    Ok(()) => Read::Packet(&[]),
+                    Err(error) => {
+                        tracing::debug!(%error, "dropped");
+                        Read::Malformed
+                    }
                 }
-                Read::Packet(len)
             }
             Err(error) if Tun::is_gone(&error) => {
                 tracing::warn!(
@@ -159,12 +217,28 @@ impl Inside {
         }
     }
 
-    /// Passes a packet to the system. Returns whether it was accepted.
-    pub(super) fn write(&mut self, packet: &[u8]) -> bool {
-        if let Some(controlled) = &mut self.segments {
+    /// Passes a packet to the system, at the latest with the next [`flush`](Self::flush).
+    pub(super) fn write(&mut self, packet: &[u8], receipt: Receipt) {
+        let Self { tun, coalescer, refused, segments, .. } = self;
+        if let Some(controlled) = segments {
             controlled.segments.received(clock::now(), packet);
         }
-        self.tun.write(packet).is_ok()
+        match coalescer {
+            Some(coalescer) => coalescer.push(packet, receipt, &mut writer(tun, refused)),
+            None if tun.write(packet).is_err() => refused.push(receipt),
+            None => {}
+        }
+    }
+
+    /// Passes all packets to the system that wait for others of their flow.
+    pub(super) fn flush(&mut self) {
+        let Self { tun, coalescer: Some(coalescer), refused, .. } = self else { return };
+        coalescer.flush(&mut writer(tun, refused));
+    }
+
+    /// The next packet that the system refused.
+    pub(super) fn next_refused(&mut self) -> Option<Receipt> {
+        self.refused.pop()
     }
 
     /// Sets changed packet limits in the system. Returns the smallest limit if one has changed.
@@ -243,6 +317,24 @@ impl Inside {
                 tracing::debug!(%error, "there is no interface yet");
                 false
             }
+        }
+    }
+}
+
+/// Returns a coalescer for a device with offloads.
+fn coalescer(tun: &Tun, bridged: bool) -> Option<Coalescer<Receipt>> {
+    match tun.offloads() {
+        Offloads::None => None,
+        Offloads::Tcp => Some(Coalescer::new(bridged, false)),
+        Offloads::TcpAndUdp => Some(Coalescer::new(bridged, true)),
+    }
+}
+
+/// Writes to the device, and keeps what it refuses.
+fn writer(tun: &Tun, refused: &mut Vec<Receipt>) -> impl FnMut(&VirtioHeader, &[u8], &[Receipt]) {
+    |header, octets, receipts| {
+        if tun.write_offloaded(&header.octets(), octets).is_err() {
+            refused.extend_from_slice(receipts);
         }
     }
 }

@@ -69,12 +69,17 @@ pub(super) enum Received {
 }
 
 impl Outside {
-    /// Opens the carrier of a configuration, for datagrams of at most `largest` octets.
-    /// `signals` end the wait for the reader of a named pipe.
-    pub(super) fn open(carrier: &Carrier, largest: usize, signals: &Signals) -> Result<Self, Error> {
+    /// Opens the carrier of a configuration, for datagrams of at most `largest` octets. `offloads`: many of them are one
+    /// message, if the system can do so. `signals` end the wait for the reader of a named pipe.
+    pub(super) fn open(
+        carrier: &Carrier,
+        largest: usize,
+        offloads: bool,
+        signals: &Signals,
+    ) -> Result<Self, Error> {
         Ok(match carrier {
             Carrier::Udp { listen, group, ttl, .. } => {
-                Self::Udp(Box::new(Socket::open(*listen, group.as_ref(), *ttl, largest)?))
+                Self::Udp(Box::new(Socket::open(*listen, group.as_ref(), *ttl, largest, offloads)?))
             }
             Carrier::Serial { path, speed, framing, crc, .. } => {
                 Self::Serial(Box::new(Line::open(path, *speed, *framing, *crc, largest)?))
@@ -191,6 +196,16 @@ impl Outside {
             Self::Udp(socket) => socket.memory(),
             Self::Serial(_) | Self::File(_) => None,
         }
+    }
+
+    /// Names of the offloads in use.
+    pub(super) fn offloads(&self) -> impl Iterator<Item = &'static str> {
+        let [sends, receives] = match self {
+            Self::Udp(socket) => socket.offloads(),
+            Self::Serial(_) | Self::File(_) => [false; 2],
+        };
+        let names = [("udp_segment", sends), ("udp_gro", receives)];
+        names.into_iter().filter_map(|(name, is_used)| is_used.then_some(name))
     }
 
     /// Counters of a line, by name.

@@ -169,7 +169,13 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
         ("[channel]", differs(&before.channel, &after.channel)),
         ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),
         ("[seeing]", differs(&before.seeing, &after.seeing)),
-        ("[daemon]", differs(&(&before.user, &before.state), &(&after.user, &after.state))),
+        (
+            "[daemon]",
+            differs(
+                &(&before.user, &before.state, before.offloads),
+                &(&after.user, &after.state, after.offloads),
+            ),
+        ),
     ];
     parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thinair_os::privileges::{self, Account, Keep};
-use thinair_os::{Error, EventLoop, Signals, Waker, clock};
+use thinair_os::{Error, EventLoop, Offloads, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
@@ -29,9 +29,6 @@ use crate::site::{BuildError, Site};
 use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
 use crate::status::{CarrierStatus, History, Identity, InsideStatus, Status};
-
-/// Length of the longest packet of an interface, with the header of a frame, in octets.
-const LONGEST: usize = 65_536 + 14;
 
 /// Default user of a daemon that root starts.
 const NOBODY: &str = "nobody";
@@ -111,8 +108,6 @@ pub struct Daemon {
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
     pub(super) remembered: Option<Remembered>,
-    /// Buffer for a packet.
-    pub(super) packet: Vec<u8>,
     /// True if the loop waits for packets of the interface, and for room in the carrier.
     pub(super) inside_waits: bool,
     pub(super) outside_waits: bool,
@@ -152,14 +147,17 @@ impl Daemon {
         let remembered = Remembered::open(config);
         let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
         let site = Site::new(started, config, &budget, seal, &mut random)?;
-        let outside = match Outside::open(&config.carrier, budget.largest_datagram, &signals) {
+        let outside = match Outside::open(&config.carrier, budget.largest_datagram, config.offloads, &signals)
+        {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 helper.end_cleanly();
                 return Err(RunError::Ended);
             }
             opened => opened?,
         };
-        let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
+        // Other carriers are slower than one packet at a time.
+        let offloads = config.offloads && matches!(config.carrier, Carrier::Udp { .. });
+        let inside = Inside::open(&config.inside, offloads, budget.mtu, outside.port(), &mut helper)?;
         let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
         let record_inside =
@@ -206,7 +204,6 @@ impl Daemon {
             record_outside,
             notices: Notices::default(),
             remembered,
-            packet: vec![0; LONGEST],
             inside_waits: true,
             outside_waits: false,
             batches: 0,
@@ -284,6 +281,7 @@ impl Daemon {
         status.history = self.history.samples();
         status.inside.mtu = self.inside.mtu().into();
         status.carrier.path_mtu = status.peers.iter().filter_map(|peer| peer.counters.path.mtu).min();
+        status.carrier.offloads = self.outside.offloads().map(str::to_owned).collect();
         if let Some(memory) = self.outside.memory() {
             status.carrier.receive_buffer_octets = Some(memory.receive_buffer.into());
             status.carrier.send_buffer_octets = Some(memory.send_buffer.into());
@@ -328,6 +326,7 @@ fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
                 .map(|(address, bits)| format!("{address}/{bits}"))
                 .collect(),
             up: true,
+            offloads: offload_names(inside.offloads()),
         },
         carrier: CarrierStatus {
             url: config.carrier.to_string(),
@@ -337,6 +336,16 @@ fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
         },
         security: config.security.to_string(),
     }
+}
+
+/// Names of the offloads of an interface.
+fn offload_names(offloads: Offloads) -> Vec<String> {
+    let names: &[&str] = match offloads {
+        Offloads::None => &[],
+        Offloads::Tcp => &["tso"],
+        Offloads::TcpAndUdp => &["tso", "uso"],
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Starts to write a capture, if there is a path for it.

@@ -34,6 +34,7 @@ fn config(carrier: Carrier, security: Security) -> SiteConfig {
             pid: None,
         }]),
         seeing: Seeing::default(),
+        offloads: true,
         user: None,
         state: PathBuf::new(),
         runtime: None,

@@ -52,7 +52,7 @@ impl Sealer {
         self.counter = self.counter.saturating_add(u64::from(units).saturating_sub(1));
     }
 
-    /// Appends header, encrypted body and tag to the empty `out`.
+    /// Appends header, encrypted body and tag to `out`.
     pub(super) fn seal(
         &mut self,
         now: Instant,
@@ -73,8 +73,9 @@ impl Sealer {
             self.full_at = (counter / FULL_EVERY + 1) * FULL_EVERY;
         }
         let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
+        let start = out.len();
         ClearHeader { whose, flags, counter: counter_sent }.write(out);
-        let header = out.len();
+        let header = start..out.len();
         out.extend_from_slice(body);
         // The counter is incremented before it is used.
         self.counter += 1;

@@ -4,6 +4,8 @@
 //! Nonces are formed as in TLS 1.3 (RFC 8446, section 5.3): the counter in network order after four zero
 //! octets, XOR an IV that is derived with the key.
 
+use std::ops::Range;
+
 use aes::Aes128;
 use aes_gcm::Aes128Gcm;
 use ccm::Ccm;
@@ -94,9 +96,9 @@ impl Cipher {
         }
     }
 
-    /// Encrypts the octets of `out` after the first `header` ones, which are associated data, and appends the
-    /// tag. **A counter must never be used twice.**
-    pub(super) fn seal(&self, counter: u64, header: usize, out: &mut Vec<u8>) {
+    /// Encrypts the octets of `out` after `header`, which is the place of the associated data, and appends the tag.
+    /// **A counter must never be used twice.**
+    pub(super) fn seal(&self, counter: u64, header: Range<usize>, out: &mut Vec<u8>) {
         #[cfg(test)]
         super::tests::nonces::used(self.name, counter);
         let nonce = self.nonce(counter);
@@ -132,10 +134,10 @@ fn new<C: KeyInit>(key: &[u8]) -> C {
     C::new_from_slice(key).expect("as long as the suite says")
 }
 
-fn seal<C: AeadInOut<NonceSize = U12>>(cipher: &C, nonce: [u8; 12], header: usize, out: &mut Vec<u8>) {
-    let (header, body) = out.split_at_mut(header);
+fn seal<C: AeadInOut<NonceSize = U12>>(cipher: &C, nonce: [u8; 12], header: Range<usize>, out: &mut Vec<u8>) {
+    let (before, body) = out.split_at_mut(header.end);
     let tag = cipher
-        .encrypt_inout_detached(&Nonce::<C>::from(nonce), header, body.into())
+        .encrypt_inout_detached(&Nonce::<C>::from(nonce), &before[header.start..], body.into())
         .expect("a body is shorter than 2^24 octets");
     out.extend_from_slice(&tag);
 }
@@ -182,7 +184,7 @@ mod tests {
              1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
         );
         let mut datagram = [&header[..], &body].concat();
-        seal(&cipher, nonce, header.len(), &mut datagram);
+        seal(&cipher, nonce, 0..header.len(), &mut datagram);
         let expected = octets(
             "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e\
              21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e0915bc94fbc3221a5db94fae95ae7121a47",

@@ -3,10 +3,9 @@
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
-use super::output::QueuedOutput;
 use super::pipeline::Pipeline;
 use super::source::Source;
-use crate::channel::{AllowedIps, NotReceived};
+use crate::channel::{AllowedIps, LONGEST, NotReceived};
 use crate::status::{Drop, Failure};
 use crate::unit::{SiteId, Unit};
 
@@ -40,18 +39,22 @@ impl Inlet<'_> {
         let from = found.id.filter(|_| *mesh);
         found.heard_at = Some(self.now);
         let unit = Unit { large: self.large, ..unit };
-        let result = pipeline.channel.receive(self.now, from, unit, &mut |packet| {
-            if !allowed.allows(source, packet) {
-                counters.drops.count(Drop::NotAllowedSource);
-            } else if outputs.push(QueuedOutput::Packet(Some((source, compressed))), packet) {
-                counters.received.packet(packet.len(), compressed);
-                found.counters.received.packet(packet.len(), compressed);
-            } else {
-                counters.drops.count(Drop::InterfaceRefused);
+        // Decompressed where it waits.
+        let room = outputs.room(LONGEST);
+        match pipeline.channel.receive(self.now, from, unit, room) {
+            Ok(None) => {}
+            Ok(Some(place)) => {
+                let packet = room.get(place.clone()).unwrap_or_default();
+                let octets = packet.len();
+                if !allowed.allows(source, packet) {
+                    counters.drops.count(Drop::NotAllowedSource);
+                } else if outputs.push_packet(Some((source, compressed)), place) {
+                    counters.received.packet(octets, compressed);
+                    found.counters.received.packet(octets, compressed);
+                } else {
+                    counters.drops.count(Drop::InterfaceRefused);
+                }
             }
-        });
-        match result {
-            Ok(()) => {}
             Err(NotReceived::Decompress(error)) => {
                 if let Some(failure) = Failure::of(&error) {
                     counters.drops.count(Drop::Decompression);

@@ -24,7 +24,12 @@ pub enum SiteOutput<'s> {
         octets: &'s [u8],
     },
     /// A packet, or a frame, for the interface.
-    Packet(&'s [u8]),
+    Packet {
+        /// Its origin: see [`Site::note_refused_packet`](super::Site::note_refused_packet).
+        receipt: Receipt,
+        /// The packet.
+        octets: &'s [u8],
+    },
     /// Change of a peer, or of another site of a mesh.
     Event {
         /// Its name; empty if it is not known.
@@ -32,6 +37,15 @@ pub enum SiteOutput<'s> {
         /// The change.
         event: SiteEvent,
     },
+}
+
+/// Origin of a packet for the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Number of its source, and its length when received; `None`: it was created by this site.
+    pub(super) received: Option<(usize, usize)>,
+    /// Its length in octets.
+    pub(super) octets: usize,
 }
 
 /// Change of a peer, or of another site of a mesh. Authentic, unless it is a [`Trouble`] that is not.
@@ -60,10 +74,15 @@ const INPUT: usize = 1 << 20;
 /// unfinished body.
 pub(super) const A_PEER: usize = 4;
 
-/// Outputs, the oldest first, and their octets.
+/// Outputs, the oldest first, and their octets: datagrams are encrypted where they wait, packets decompressed.
 pub(super) struct OutputQueue {
     outputs: Vec<(QueuedOutput, Range<usize>)>,
-    octets: Vec<u8>,
+    /// Octets of datagrams, and of one that is not queued yet.
+    datagrams: Vec<u8>,
+    queued: usize,
+    /// Octets of packets, and initialized room behind the first `used` octets.
+    packets: Vec<u8>,
+    used: usize,
     /// Outputs that were polled.
     polled: usize,
     /// Limit of octets.
@@ -83,58 +102,101 @@ pub(super) enum QueuedOutput {
 impl OutputQueue {
     /// Returns a queue for one input, and for `due` octets that are due at one time.
     pub(super) fn new(due: usize) -> Self {
-        Self { outputs: Vec::new(), octets: Vec::new(), polled: 0, limit: INPUT + due }
+        let (outputs, datagrams, packets) = (Vec::new(), Vec::new(), Vec::new());
+        Self { outputs, datagrams, queued: 0, packets, used: 0, polled: 0, limit: INPUT + due }
     }
 
     /// True if there is room for an output of `octets`.
     pub(super) fn has_room(&self, octets: usize) -> bool {
         let (octets_before, outputs_before) = match self.polled == self.outputs.len() {
             true => (0, 0),
-            false => (self.octets.len(), self.outputs.len()),
+            false => (self.queued + self.used, self.outputs.len()),
         };
         let outputs = (outputs_before + 1) * size_of::<(QueuedOutput, Range<usize>)>();
         octets_before + octets + outputs <= self.limit
     }
 
-    /// Appends an output. False, without a change, if the queue is full.
-    pub(super) fn push(&mut self, output: QueuedOutput, octets: &[u8]) -> bool {
-        let has_room = self.has_room(octets.len());
+    /// Makes the memory of polled outputs free, if nothing else is there.
+    fn reuse(&mut self) {
         if self.polled == self.outputs.len() {
             self.outputs.clear();
-            self.octets.clear();
-            self.polled = 0;
+            self.datagrams.drain(..self.queued);
+            (self.queued, self.used, self.polled) = (0, 0, 0);
         }
+    }
+
+    fn queue(&mut self, output: QueuedOutput, place: Range<usize>) {
+        self.outputs.push((output, place));
+    }
+
+    /// Appends an event. False, without a change, if the queue is full.
+    pub(super) fn push_event(&mut self, source: Option<usize>, event: SiteEvent) -> bool {
+        let has_room = self.has_room(0);
         if has_room {
-            let start = self.octets.len();
-            self.octets.extend_from_slice(octets);
-            self.outputs.push((output, start..self.octets.len()));
+            self.reuse();
+            self.queue(QueuedOutput::Event(source, event), 0..0);
+        }
+        has_room
+    }
+
+    /// Buffer to which a datagram is appended for [`push_datagram`](Self::push_datagram).
+    pub(super) fn begin_datagram(&mut self) -> &mut Vec<u8> {
+        self.reuse();
+        self.datagrams.truncate(self.queued);
+        &mut self.datagrams
+    }
+
+    /// Length of the datagram that was begun.
+    pub(super) fn begun(&self) -> usize {
+        self.datagrams.len() - self.queued
+    }
+
+    /// Queues the datagram that was begun. There must be room.
+    pub(super) fn push_datagram(&mut self, to: Option<AddressPair>, number: u64) {
+        let place = self.queued..self.datagrams.len();
+        self.queued = place.end;
+        self.queue(QueuedOutput::Datagram(to, number), place);
+    }
+
+    /// Room for a packet of at most `octets`.
+    pub(super) fn room(&mut self, octets: usize) -> &mut [u8] {
+        self.reuse();
+        let end = self.used + octets;
+        if self.packets.len() < end {
+            self.packets.resize(end, 0);
+        }
+        &mut self.packets[self.used..end]
+    }
+
+    /// Appends the packet at a place in the [room](Self::room). False, without a change, if the queue is full.
+    pub(super) fn push_packet(&mut self, received: Option<(usize, usize)>, place: Range<usize>) -> bool {
+        let has_room = self.has_room(place.len());
+        if has_room {
+            let place = self.used + place.start..self.used + place.end;
+            self.used = place.end;
+            self.queue(QueuedOutput::Packet(received), place);
         }
         has_room
     }
 
     /// Returns the oldest output that was not polled.
     pub(super) fn poll<'o>(&'o mut self, sources: &'o [Source]) -> Option<SiteOutput<'o>> {
-        let (output, octets) = self.outputs.get(self.polled)?;
+        let (output, place) = self.outputs.get(self.polled)?;
         self.polled += 1;
-        let octets = self.octets.get(octets.clone()).unwrap_or_default();
+        let octets = match output {
+            QueuedOutput::Datagram(..) => &self.datagrams,
+            QueuedOutput::Packet(_) | QueuedOutput::Event(..) => &self.packets,
+        };
+        let octets = octets.get(place.clone()).unwrap_or_default();
         Some(match *output {
             QueuedOutput::Datagram(to, number) => SiteOutput::Datagram { number, to, octets },
-            QueuedOutput::Packet(_) => SiteOutput::Packet(octets),
+            QueuedOutput::Packet(received) => {
+                SiteOutput::Packet { receipt: Receipt { received, octets: octets.len() }, octets }
+            }
             QueuedOutput::Event(source, event) => {
                 let source = source.and_then(|number| sources.get(number));
                 SiteOutput::Event { name: source.map_or("", |source| &source.name), event }
             }
         })
-    }
-
-    /// Returns the received packet that was polled last: number of its source, its length, and its length
-    /// when received.
-    pub(super) fn last_received(&self) -> Option<(usize, usize, usize)> {
-        match self.outputs.get(self.polled.checked_sub(1)?)? {
-            (QueuedOutput::Packet(Some((source, compressed))), octets) => {
-                Some((*source, octets.len(), *compressed))
-            }
-            _ => None,
-        }
     }
 }

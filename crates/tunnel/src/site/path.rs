@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::output::QueuedOutput;
 use super::pipeline::{Outlet, Pipeline};
 use super::{Site, SiteEvent};
 use crate::seal::PathSeal;
@@ -87,9 +86,7 @@ impl Site {
             }
             if link.settled != path.settled() {
                 link.settled = path.settled();
-                self.common
-                    .outputs
-                    .push(QueuedOutput::Event(Some(number), SiteEvent::PathMtu(link.settled)), &[]);
+                self.common.outputs.push_event(Some(number), SiteEvent::PathMtu(link.settled));
             }
         }
     }

@@ -7,7 +7,6 @@ use thinair_wire::time::Instant;
 
 use super::CommonParts;
 use super::departures::Departure;
-use super::output::QueuedOutput;
 use super::unsent::{Fate, Unsent};
 use crate::addresses::AddressPair;
 use crate::channel::Channel;
@@ -201,10 +200,10 @@ impl Outlet<'_> {
 
     /// Seals and sends a datagram about the path MTU. False if there are no keys, or no address.
     pub(super) fn carry_path(&mut self, path: PathSeal<'_>) -> bool {
-        let CommonParts { seal: Some(seal), datagram, .. } = &mut *self.common else { return false };
+        let CommonParts { seal: Some(seal), outputs, .. } = &mut *self.common else { return false };
         let address = self.link.pair(Some(seal));
         let (Destination::Peer(peer), Some(_)) = (self.link.destination, address) else { return false };
-        let is_sealed = seal.seal_path(self.now, peer, path, datagram).is_ok();
+        let is_sealed = seal.seal_path(self.now, peer, path, outputs.begin_datagram()).is_ok();
         is_sealed && self.carry_datagram(address).is_some()
     }
 
@@ -227,11 +226,11 @@ impl Outlet<'_> {
         }
     }
 
-    /// Seals a body, and requests a confirmation if the search for the path MTU needs one.
+    /// Seals a body where it will wait, and requests a confirmation if the search for the path MTU needs one.
     fn seal(&mut self, flags: BodyFlags, units: u32, body: &[u8]) -> Result<(), NotSealed> {
-        let Self { now, common: CommonParts { seal, datagram, outer, .. }, link } = self;
+        let Self { now, common: CommonParts { seal, outputs, outer, .. }, link } = self;
+        let datagram = outputs.begin_datagram();
         let Some(seal) = seal else {
-            datagram.clear();
             datagram.extend_from_slice(body);
             return Ok(());
         };
@@ -252,18 +251,18 @@ impl Outlet<'_> {
 
     /// Queues the sealed datagram as an output. Returns its number; `None`: there is no room.
     pub(super) fn carry_datagram(&mut self, to: Option<AddressPair>) -> Option<u64> {
-        let CommonParts { counters, datagram, outer, outputs, departures, .. } = &mut *self.common;
-        if !outputs.has_room(datagram.len()) {
+        let CommonParts { counters, outer, outputs, departures, .. } = &mut *self.common;
+        if !outputs.has_room(outputs.begun()) {
             counters.drops.count(Drop::CarrierFull);
             return None;
         }
-        let octets = datagram.len() + *outer;
+        let octets = outputs.begun() + *outer;
         let pipeline = match self.link.destination {
             Destination::Peer(peer) => peer,
             Destination::Everybody => 0,
         };
         let number = departures.push(pipeline, octets);
-        outputs.push(QueuedOutput::Datagram(to, number), datagram);
+        outputs.push_datagram(to, number);
         counters.sent_datagram(octets);
         self.link.sent.datagram(octets);
         Some(number)

@@ -34,7 +34,7 @@ impl Host {
                     self.numbers.push(number);
                     self.out.push_back((to.unwrap().peer, octets.to_vec()))
                 }
-                SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
+                SiteOutput::Packet { octets, .. } => self.delivered.push(octets.to_vec()),
                 SiteOutput::Event { event, .. } => {
                     self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));
                 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::output::{OutputQueue, QueuedOutput};
+use super::output::OutputQueue;
 use super::source::Source;
 use super::{Site, SiteEvent, number};
 use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
@@ -123,7 +123,7 @@ impl Source {
     /// Records that source `number` has sent something authentic, which ends its trouble.
     pub(super) fn works(&mut self, number: usize, outputs: &mut OutputQueue) {
         if let Some((trouble, _)) = self.trouble.take() {
-            outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Over(trouble)), &[]);
+            outputs.push_event(Some(number), SiteEvent::Over(trouble));
         }
     }
 
@@ -141,7 +141,7 @@ impl Source {
             return;
         }
         self.trouble = Some((trouble, now));
-        outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Trouble(trouble)), &[]);
+        outputs.push_event(Some(number), SiteEvent::Trouble(trouble));
     }
 }
 
@@ -183,7 +183,7 @@ impl Site {
         match number.and_then(|number| Some((number, self.sources.get_mut(number)?))) {
             Some((number, source)) => source.suffers(now, number, trouble, outputs),
             None => {
-                outputs.push(QueuedOutput::Event(None, SiteEvent::Trouble(trouble)), &[]);
+                outputs.push_event(None, SiteEvent::Trouble(trouble));
             }
         }
     }

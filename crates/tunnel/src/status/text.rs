@@ -59,13 +59,16 @@ fn title(now: &Status) -> String {
 
 fn subtitle(now: &Status) -> String {
     let share = if now.uptime_seconds > 0.0 { now.cpu_seconds / now.uptime_seconds } else { 0.0 };
+    let offloads: Vec<_> =
+        now.inside.offloads.iter().chain(&now.carrier.offloads).map(String::as_str).collect();
     format!(
-        "{}. MTU {}, {} octets added to a packet. Up {}, {} of a CPU.",
+        "{}. MTU {}, {} octets added to a packet. Up {}, {} of a CPU. Offloads: {}.",
         now.security,
         N.integer(now.inside.mtu.into()),
         now.carrier.overhead,
         duration(now.uptime_seconds),
         N.percent(share, 1),
+        if offloads.is_empty() { "none".to_owned() } else { offloads.join(", ") },
     )
 }
 
@@ -426,7 +429,7 @@ mod tests {
         let prose = prose.join(" ");
         for words in [
             "air0 over udp://192.0.2.1:4754 Noise NNpsk0, ChaCha20-Poly1305, tag of 16 octets. MTU 1,400, \
-             48 octets added to a packet. Up 1 h 2 min, <0.1 % of a CPU.",
+             48 octets added to a packet. Up 1 h 2 min, <0.1 % of a CPU. Offloads: tso, uso, udp_segment.",
             "19.9 % saved: 101 kB inside, 80.9 kB on the carrier. Compression alone leaves 40.5 %. \
              Billed: 2,000 + 15 units of 64 octets.",
         ] {

@@ -114,8 +114,8 @@ impl TunnelOverLink {
         while let Some(output) = site.poll_output() {
             match output {
                 SiteOutput::Datagram { octets, .. } => out.push([&[0; OUTER], octets].concat()),
-                SiteOutput::Packet(packet) if side == Side::B => self.meter.deliver(self.now, packet),
-                SiteOutput::Packet(_) | SiteOutput::Event { .. } => {}
+                SiteOutput::Packet { octets, .. } if side == Side::B => self.meter.deliver(self.now, octets),
+                SiteOutput::Packet { .. } | SiteOutput::Event { .. } => {}
             }
         }
     }

@@ -12,6 +12,7 @@ mod attacks;
 mod bench;
 mod life;
 mod mesh;
+mod offloads;
 mod relay;
 mod restart;
 mod traffic;

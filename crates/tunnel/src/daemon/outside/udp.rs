@@ -9,13 +9,16 @@ use thinair_os::Error;
 use thinair_os::interface::Interface;
 use thinair_os::udp::errors::{self, ErrorReport};
 use thinair_os::udp::options::{self, OversizePolicy, ToGroups};
-use thinair_os::udp::{self, SendQueue, SocketMemory};
+use thinair_os::udp::{self, ReceiveBatch, SendQueue, SocketMemory};
 
 use super::{Arrival, Flushed, Received};
 use crate::AddressPair;
 
 /// Datagrams received by one call.
 const BATCH: usize = 64;
+
+/// Messages of joined datagrams received by one call, each of up to 64 KiB.
+const JOINED: usize = 8;
 
 /// Queued datagrams above which the interface is no longer read.
 const FULL: usize = 64;
@@ -37,7 +40,11 @@ pub(in crate::daemon) struct Socket {
     numbers: VecDeque<u64>,
     /// Source address of datagrams to a group, if it is configured.
     of_group: Option<IpAddr>,
-    received: udp::ReceiveBatch,
+    received: ReceiveBatch,
+    /// Messages that it receives by one call.
+    batch: usize,
+    /// True if datagrams may arrive joined to one message.
+    joins: bool,
     /// Error reports that were not fetched yet.
     reports: VecDeque<ErrorReport>,
 }
@@ -48,6 +55,7 @@ impl Socket {
         group: Option<&(IpAddr, Option<String>)>,
         ttl: u8,
         largest: usize,
+        offloads: bool,
     ) -> Result<Self, Error> {
         let what = || format!("listen on {listen}");
         let socket = match group {
@@ -92,13 +100,19 @@ impl Socket {
                 );
             }
         }
-        // One octet more, to detect datagrams that are too long.
+        let joins = offloads && options::join_datagrams(&socket);
         Ok(Self {
+            out: if offloads { SendQueue::grouping(&socket) } else { SendQueue::new() },
             socket,
-            out: SendQueue::new(),
             numbers: VecDeque::new(),
             of_group,
-            received: udp::ReceiveBatch::new(BATCH, largest + 1),
+            received: match joins {
+                true => ReceiveBatch::of_joined(JOINED, largest),
+                // One octet more, to detect datagrams that are too long.
+                false => ReceiveBatch::new(BATCH, largest + 1),
+            },
+            batch: if joins { JOINED } else { BATCH },
+            joins,
             reports: VecDeque::new(),
         })
     }
@@ -177,9 +191,14 @@ impl Socket {
         udp::memory(&self.socket).ok()
     }
 
+    /// True if sent datagrams are grouped to messages, and if received ones may arrive so.
+    pub(super) fn offloads(&self) -> [bool; 2] {
+        [self.out.groups(), self.joins]
+    }
+
     pub(super) fn receive(&mut self) -> Received {
         match self.received.receive(&self.socket) {
-            Ok(count) if count == BATCH => Received::More,
+            Ok(count) if count == self.batch => Received::More,
             Ok(_) => Received::All,
             // Woken by the error queue, or spuriously.
             Err(error) => {
@@ -215,7 +234,7 @@ mod tests {
         let other = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let to = AddressPair::from(other.local_addr().expect("an address"));
         let listen = "127.0.0.1:0".parse().expect("an address");
-        let mut socket = Socket::open(listen, None, 1, 1_500).expect("a socket");
+        let mut socket = Socket::open(listen, None, 1, 1_500, false).expect("a socket");
         let broadcast = AddressPair::from("255.255.255.255:9".parse::<SocketAddr>().expect("an address"));
         let long = vec![0; 65_508];
         for round in [0, 10] {

@@ -73,7 +73,7 @@ impl Announcement {
         out.extend(self.instance);
         out.extend(self.digest);
         out.push(self.suite);
-        cipher.seal(u64::from(clear.number), HEADER, out);
+        cipher.seal(u64::from(clear.number), 0..HEADER, out);
         debug_assert_eq!(out.len(), LENGTH);
     }
 

@@ -47,7 +47,7 @@ fn frames_go_to_all_sites_of_a_mesh() {
             for other in [&mut two, &mut three] {
                 other.handle_datagram(Instant::ZERO, None, &mut octets.to_vec());
                 let delivered = other.poll_output();
-                assert!(matches!(delivered, Some(SiteOutput::Packet(packet)) if packet == frame));
+                assert!(matches!(delivered, Some(SiteOutput::Packet { octets, .. }) if octets == frame));
             }
         }
         assert_eq!(one.counters().drops.sum(), 0);

@@ -63,7 +63,7 @@ fn talk(from: &mut Site, to: &mut Site, now: Instant) -> bool {
         let SiteOutput::Datagram { octets, .. } = output else { continue };
         to.handle_datagram(now, None, &mut octets.to_vec());
         while let Some(output) = to.poll_output() {
-            is_delivered |= matches!(output, SiteOutput::Packet(octets) if octets == packet);
+            is_delivered |= matches!(output, SiteOutput::Packet { octets, .. } if octets == packet);
         }
     }
     is_delivered

@@ -108,8 +108,9 @@ fn a_packet_that_the_interface_refuses_was_not_received() {
     let site = &mut hosts[1].site;
     site.handle_datagram(Instant::ZERO, Some(from.into()), &mut datagram);
     assert_eq!(site.counters().received.packets, 1);
-    assert!(matches!(site.poll_output(), Some(SiteOutput::Packet(packet)) if packet.len() == 100));
-    site.note_refused_packet();
+    let Some(SiteOutput::Packet { receipt, octets }) = site.poll_output() else { panic!("no packet") };
+    assert_eq!(octets.len(), 100);
+    site.note_refused_packet(receipt);
     let received = site.counters().received;
     assert_eq!((received.packets, received.octets, received.compressed_octets), (0, 0, 0));
     assert_eq!(site.sources[0].counters.received.packets, 0);

@@ -12,6 +12,7 @@ fn totals(host: &Host, now: Instant) -> crate::status::TrafficTotals {
             mtu: 1_400,
             addresses: Vec::new(),
             up: true,
+            offloads: Vec::new(),
         },
         carrier: crate::status::CarrierStatus::default(),
         security: String::new(),

@@ -1,4 +1,5 @@
-//! Own address of a datagram, as destination of a received or source of a sent one: ancillary data of a message, cmsg(3).
+//! Ancillary data of a message, cmsg(3): the own address of a datagram, as destination of a received or source of a sent one,
+//! and the length of the datagrams that are sent or received as one message.
 //!
 //! A socket that is bound to no address would answer from the address of the route, and a peer that has sent to another
 //! one rejects an answer from there.
@@ -9,22 +10,34 @@
 use std::net::IpAddr;
 use std::ptr::{from_mut, from_ref};
 
-use libc::{c_int, c_void, in_pktinfo, in6_pktinfo, msghdr};
+use libc::{c_int, c_void, cmsghdr, in_pktinfo, in6_pktinfo, msghdr};
 
-/// Buffer for one `in_pktinfo` or `in6_pktinfo` with its header, aligned as a `cmsghdr` is.
+/// Buffer for an `in_pktinfo` or `in6_pktinfo` and a length, each with its header, aligned as a `cmsghdr` is.
 #[derive(Clone, Copy, Default)]
 #[allow(dead_code, reason = "it is read and written by address")]
-pub(super) struct Control([u64; 5]);
+pub(super) struct Control([u64; 8]);
 
 /// Length of it, in octets.
 const ROOM: usize = size_of::<Control>();
 
-// SAFETY: these are computations with numbers only.
-const _: () = unsafe {
-    assert!(libc::CMSG_SPACE(size_of::<in6_pktinfo>() as u32) as usize <= ROOM);
-    assert!(libc::CMSG_SPACE(size_of::<in_pktinfo>() as u32) as usize <= ROOM);
-    assert!(align_of::<libc::cmsghdr>() <= align_of::<Control>());
-};
+/// Octets that a value takes with its header.
+const fn space<T>() -> usize {
+    // SAFETY: this is a computation with numbers only.
+    unsafe { libc::CMSG_SPACE(size_of::<T>() as u32) as usize }
+}
+
+const _: () = assert!(space::<in6_pktinfo>() + space::<c_int>() <= ROOM);
+const _: () = assert!(space::<in_pktinfo>() <= space::<in6_pktinfo>());
+const _: () = assert!(align_of::<cmsghdr>() <= align_of::<Control>());
+
+/// Ancillary data of a received message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ancillary {
+    /// Own address, and true if the message was sent to many: to a group or by broadcast.
+    pub(super) to: Option<(IpAddr, bool)>,
+    /// Length of each datagram but the last. `None`: the message is one datagram.
+    pub(super) segment: Option<usize>,
+}
 
 impl Control {
     /// Makes it the buffer in which the system writes.
@@ -33,72 +46,85 @@ impl Control {
         header.msg_controllen = ROOM as _;
     }
 
-    /// Sets the source address of the datagram.
-    pub(super) fn set(&mut self, from: IpAddr, header: &mut msghdr) {
+    /// Sets the source address of a message. At most once, as [`set_segment`](Self::set_segment).
+    pub(super) fn set_source(&mut self, from: IpAddr, header: &mut msghdr) {
         match from {
             IpAddr::V4(four) => {
                 // The interface is that of the route.
                 let address = libc::in_addr { s_addr: u32::from_ne_bytes(four.octets()) };
                 let any = libc::in_addr { s_addr: 0 };
                 let info = in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: address, ipi_addr: any };
-                self.write(header, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
+                self.add(header, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
             }
             IpAddr::V6(six) => {
                 let address = libc::in6_addr { s6_addr: six.octets() };
                 let info = in6_pktinfo { ipi6_addr: address, ipi6_ifindex: 0 };
-                self.write(header, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
+                self.add(header, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
             }
         }
     }
 
-    fn write<T: Copy>(&mut self, header: &mut msghdr, level: c_int, kind: c_int, value: T) {
-        const { assert!(size_of::<T>() <= size_of::<in6_pktinfo>()) };
-        self.give(header);
-        // SAFETY: a `cmsghdr` and a value of at most an `in6_pktinfo` fit into `self`, as is asserted above, so that the
-        // address of the first header is that of `self`, and its data lie after it. `self` is borrowed exclusively.
+    /// Divides a message into datagrams of this length.
+    pub(super) fn set_segment(&mut self, octets: u16, header: &mut msghdr) {
+        self.add(header, libc::SOL_UDP, libc::UDP_SEGMENT, octets);
+    }
+
+    /// Appends a value to those of `header`, which are in this buffer.
+    fn add<T: Copy>(&mut self, header: &mut msghdr, level: c_int, kind: c_int, value: T) {
+        let used = if header.msg_control.is_null() { 0 } else { header.msg_controllen as usize };
+        assert!(used + space::<T>() <= ROOM, "an address and a length have room");
+        header.msg_control = from_mut(self).cast();
+        header.msg_controllen = (used + space::<T>()) as _;
+        // SAFETY: the `cmsghdr` and the value behind it lie in `self`, as was checked, which is borrowed exclusively. `used`
+        // is a sum of results of CMSG_SPACE, which keep the alignment.
         unsafe {
-            header.msg_controllen = libc::CMSG_SPACE(size_of::<T>() as u32) as _;
-            let first = libc::CMSG_FIRSTHDR(header);
-            (*first).cmsg_level = level;
-            (*first).cmsg_type = kind;
-            (*first).cmsg_len = libc::CMSG_LEN(size_of::<T>() as u32) as _;
-            libc::CMSG_DATA(first).cast::<T>().write_unaligned(value);
+            let place = from_mut(self).cast::<u8>().add(used).cast::<cmsghdr>();
+            (*place).cmsg_level = level;
+            (*place).cmsg_type = kind;
+            (*place).cmsg_len = libc::CMSG_LEN(size_of::<T>() as u32) as _;
+            libc::CMSG_DATA(place).cast::<T>().write_unaligned(value);
         }
     }
 
-    /// Returns the own address that the system has written, and true if the datagram was sent to many: to a group or by
-    /// broadcast. ip(7), ipv6(7).
-    pub(super) fn address(&self, header: &msghdr) -> Option<(IpAddr, bool)> {
+    /// Returns what the system has written. ip(7), ipv6(7), udp(7).
+    pub(super) fn read(&self, header: &msghdr) -> Ancillary {
+        let mut found = Ancillary::default();
         if header.msg_controllen as usize > ROOM
             || header.msg_control != from_ref(self).cast_mut().cast::<c_void>()
         {
-            return None;
+            return found;
         }
         // SAFETY: `msg_control` is the address of `self`, and of it `msg_controllen` octets were written. `CMSG_FIRSTHDR`
-        // is null if there is no room for a header in them; the length in a header is compared with that of a value
-        // before the value is read.
+        // and `CMSG_NXTHDR` are null if there is no room for a header in them; the length in a header is compared with
+        // that of a value before the value is read.
         unsafe {
-            let first = libc::CMSG_FIRSTHDR(header);
-            if first.is_null() {
-                return None;
-            }
-            let holds = |octets: usize| (*first).cmsg_len as usize >= libc::CMSG_LEN(octets as u32) as usize;
-            match ((*first).cmsg_level, (*first).cmsg_type) {
-                (libc::IPPROTO_IP, libc::IP_PKTINFO) if holds(size_of::<in_pktinfo>()) => {
-                    let info = libc::CMSG_DATA(first).cast::<in_pktinfo>().read_unaligned();
-                    // The address in the header is one of this machine, unless it stands for many.
-                    let to_many = info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
-                    Some((IpAddr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()), to_many))
+            let mut place = libc::CMSG_FIRSTHDR(header);
+            while !place.is_null() {
+                let holds =
+                    |octets: usize| (*place).cmsg_len as usize >= libc::CMSG_LEN(octets as u32) as usize;
+                match ((*place).cmsg_level, (*place).cmsg_type) {
+                    (libc::IPPROTO_IP, libc::IP_PKTINFO) if holds(size_of::<in_pktinfo>()) => {
+                        let info = libc::CMSG_DATA(place).cast::<in_pktinfo>().read_unaligned();
+                        // The address in the header is one of this machine, unless it stands for many.
+                        let to_many = info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
+                        found.to = Some((IpAddr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()), to_many));
+                    }
+                    (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) if holds(size_of::<in6_pktinfo>()) => {
+                        let info = libc::CMSG_DATA(place).cast::<in6_pktinfo>().read_unaligned();
+                        // ::ffff:0:0/96 on a socket of both families.
+                        let own = IpAddr::from(info.ipi6_addr.s6_addr).to_canonical();
+                        found.to = Some((own, own.is_multicast()));
+                    }
+                    (libc::SOL_UDP, libc::UDP_GRO) if holds(size_of::<c_int>()) => {
+                        let octets = libc::CMSG_DATA(place).cast::<c_int>().read_unaligned();
+                        found.segment = usize::try_from(octets).ok().filter(|octets| *octets > 0);
+                    }
+                    _ => {}
                 }
-                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) if holds(size_of::<in6_pktinfo>()) => {
-                    let info = libc::CMSG_DATA(first).cast::<in6_pktinfo>().read_unaligned();
-                    // ::ffff:0:0/96 on a socket of both families.
-                    let own = IpAddr::from(info.ipi6_addr.s6_addr).to_canonical();
-                    Some((own, own.is_multicast()))
-                }
-                _ => None,
+                place = libc::CMSG_NXTHDR(header, place);
             }
         }
+        found
     }
 }
 
