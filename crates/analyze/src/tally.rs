@@ -246,22 +246,43 @@ impl SizeCounts {
     }
 }
 
-/// Layers of one packet after compression. The compressor consumes headers from the front; the rest is sent
-/// unchanged.
-pub(crate) fn layers_out(
-    packet: &ParsedPacket<'_>,
+/// Layers of a packet, each by the offset of its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LayerEnds {
+    ip: usize,
+    transport: usize,
     application: usize,
-    compressed: Option<&CompressedPacket>,
-) -> LayersOut {
-    let taken = compressed.map_or(0, |compressed| compressed.header_in);
-    let left = |from: usize, to: usize| to.saturating_sub(from.max(taken)) as u64;
-    let (ip, headers) = (packet.ip, packet.headers());
-    LayersOut {
-        rohc: compressed.map_or(0, |compressed| compressed.header_out as u64),
-        ip: left(0, ip),
-        transport: left(ip, headers),
-        application: left(headers, headers + application),
-        payload: left(headers + application, packet.octets.len()),
+    payload: usize,
+}
+
+impl LayerEnds {
+    pub(crate) fn of(packet: &ParsedPacket<'_>, application: usize) -> Self {
+        let transport = packet.headers();
+        let (application, payload) = (transport + application, packet.octets.len());
+        Self { ip: packet.ip, transport, application, payload }
+    }
+
+    /// Octets of all headers.
+    pub(crate) fn headers(&self) -> usize {
+        self.application
+    }
+
+    /// Octets of the packet.
+    pub(crate) fn len(&self) -> usize {
+        self.payload
+    }
+
+    /// Layers after compression. The compressor consumes headers from the front; the rest is sent unchanged.
+    pub(crate) fn out(&self, compressed: Option<&CompressedPacket>) -> LayersOut {
+        let taken = compressed.map_or(0, |compressed| compressed.header_in);
+        let left = |from: usize, to: usize| to.saturating_sub(from.max(taken)) as u64;
+        LayersOut {
+            rohc: compressed.map_or(0, |compressed| compressed.header_out as u64),
+            ip: left(0, self.ip),
+            transport: left(self.ip, self.transport),
+            application: left(self.transport, self.application),
+            payload: left(self.application, self.payload),
+        }
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct AnalyzeArguments {
     mode: Option<Mode>,
     /// Number of threads; the result does not depend on it
     ///
-    /// Each thread carries some of the --partitions, so more threads than partitions have no effect.
+    /// Each thread carries the packets of some schemes, and of some --partitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct AnalyzeArguments {
     /// Number of parallel channels of each link, each with contexts of its own
     ///
     /// Both addresses select the channel of a packet. Results depend on this number: more channels have more
-    /// contexts for many flows, and each thread of --jobs carries some of them.
+    /// contexts for many flows.
     #[arg(
         long,
         value_name = "N",
@@ -158,9 +158,6 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     settings.bases = arguments.channel.bases()?;
     if let Some(name) = arguments.channel.template_name(&settings.bases) {
         eprintln!("template {name}");
-    }
-    if arguments.jobs > 1 && arguments.partitions == 1 {
-        eprintln!("note: --jobs has no effect on a single channel; divide the link with --partitions");
     }
     let (mut captures, dropped) = match &arguments.live.interface {
         Some(name) => {

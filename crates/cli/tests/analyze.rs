@@ -289,11 +289,10 @@ fn the_number_of_threads_changes_no_octet_and_that_of_partitions_does() {
 }
 
 #[test]
-fn threads_without_partitions_are_no_failure_and_explained() {
+fn threads_share_the_schemes_of_a_single_channel() {
     let output = thinair(&[ONE, "--jobs", "2", "--json"]);
-    assert_eq!(output.status.code(), Some(0));
-    let note = "note: --jobs has no effect on a single channel; divide the link with --partitions\n";
-    assert_eq!((stderr(&output).as_str(), stdout(&output)), (note, stdout(&thinair(&[ONE, "--json"]))));
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(stdout(&output), stdout(&thinair(&[ONE, "--json"])));
 }
 
 #[test]
