@@ -32,8 +32,8 @@ impl Results {
     }
 }
 
-/// Schemes, number of listed flows, partitions, those that were carried, and the rest as JSON.
-type State = (Vec<String>, usize, u32, (u32, u32), String);
+/// Schemes, number of listed flows, partitions, those that were carried, the price list as JSON, and the rest as JSON.
+type State = (Vec<String>, usize, u32, (u32, u32), String, String);
 
 #[pymethods]
 impl Results {
@@ -69,18 +69,22 @@ impl Results {
 
     /// State for `from_state`, in another process with this version of the package.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
-        let Settings { most_flows, partitions, only, .. } = &self.settings;
+        let Settings { most_flows, partitions, only, tariff, .. } = &self.settings;
+        let tariff = serde_json::to_string(tariff).map_err(value_error)?;
         let part = py.detach(|| serde_json::to_string(&Portable::of(&self.outcome))).map_err(value_error)?;
-        Ok((self.schemes(), *most_flows, *partitions, (only.start, only.end), part))
+        Ok((self.schemes(), *most_flows, *partitions, (only.start, only.end), tariff, part))
     }
 
     /// Results with that state. It is trusted, as all that is pickled.
     #[staticmethod]
     fn from_state(py: Python<'_>, state: State) -> PyResult<Self> {
-        let (schemes, most_flows, partitions, (start, end), part) = state;
+        let (schemes, most_flows, partitions, (start, end), tariff, part) = state;
         let mut settings = settings(most_flows, partitions)?;
         settings.schemes = specs(&schemes, &settings.channel)?;
         settings.only = start..end;
+        if let Some(tariff) = serde_json::from_str(&tariff).map_err(value_error)? {
+            settings.set_tariff(tariff);
+        }
         let part: Portable = py.detach(|| serde_json::from_str(&part)).map_err(value_error)?;
         Ok(Self::new(settings.clone(), part.into_outcome(settings)))
     }

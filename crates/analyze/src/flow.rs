@@ -9,8 +9,9 @@ use thinair_rohc::Ports;
 use crate::course::Course;
 use crate::gaps::Gap;
 use crate::packet::{FlowKey, ParsedPacket, RtpTrace};
+use crate::packing::{Packing, WAITS};
 use crate::scheme::Trip;
-use crate::settings::Settings;
+use crate::settings::{Billing, Settings};
 use crate::sides::{CaptureSide, Sides};
 use crate::survey::{FlowPlace, Listed};
 use crate::tally::{SchemeSums, TrafficSums};
@@ -35,6 +36,8 @@ pub(crate) struct FlowSums {
     rtp: Option<Box<RtpStreams>>,
     /// All sums, if the flow is listed.
     pub(crate) detail: Option<Box<Detail>>,
+    /// Its payloads in fewer packets, if the link has a price list.
+    packing: Option<Box<Packing>>,
 }
 
 /// Octets of a flow in one scheme.
@@ -76,13 +79,27 @@ impl FlowSums {
     }
 
     /// Adds a packet, before its trips.
-    pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
+    pub(crate) fn add(
+        &mut self,
+        now: Instant,
+        packet: &ParsedPacket<'_>,
+        application: usize,
+        settings: &Settings,
+    ) {
         let is_first = self.packets == 0;
+        if let Some(billing) = settings.packed_billing() {
+            self.packing.get_or_insert_default().add(billing, self.side, now, packet);
+        }
         self.packets += 1;
         self.bytes += packet.octets.len() as u64;
         if let Some(detail) = &mut self.detail {
-            detail.traffic.add(packet, application, is_first, settings);
+            detail.traffic.add(self.side, packet, application, is_first, settings);
         }
+    }
+
+    /// Billed units if payloads wait for others, for each of [`WAITS`].
+    pub(crate) fn packed_units(&self, billing: &Billing) -> [u64; WAITS.len()] {
+        self.packing.as_ref().map_or([0; WAITS.len()], |packing| packing.units(billing, self.side))
     }
 
     /// True if the flow has more than [`SHORT`] packets, and a scheme sent more octets than without
@@ -231,6 +248,7 @@ impl FlowTable {
                 bytes: 0,
                 sums: vec![SchemeSum::default(); schemes].into(),
                 rtp: None,
+                packing: None,
                 detail: (is_carried && listed.has(number)).then(|| {
                     Box::new(Detail {
                         traffic: TrafficSums::default(),

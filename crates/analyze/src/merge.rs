@@ -6,7 +6,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::outcome::{Flow, MOST_COURSES, MOST_FAULTS, Outcome, Totals};
+use crate::outcome::{Flow, MOST_COURSES, MOST_FAULTS, Outcome, PackingCost, TariffSource, Totals};
+use crate::packing::WAITS;
 use crate::recommendation::Recommendation;
 use crate::report::SumsReport;
 use crate::settings::Settings;
@@ -29,6 +30,8 @@ pub(crate) struct RunSums {
     /// In the order of schemes, as the next one.
     pub(crate) carried: Vec<SchemeSums>,
     pub(crate) larger_flows: Vec<u64>,
+    /// Billed units if payloads wait for others, for each of [`WAITS`]; without a price list zeros.
+    pub(crate) packed: [u64; WAITS.len()],
 }
 
 /// Reason why outcomes cannot be merged.
@@ -195,8 +198,21 @@ impl RunSums {
             packets: self.traffic.packets,
             flows: self.flows,
             traffic: report.traffic(&self.traffic),
+            tariff: self.settings.tariff.as_ref().map(TariffSource::of),
+            packing: self.packing(),
             schemes,
         }
+    }
+
+    /// Price with packing; empty without a price list.
+    fn packing(&self) -> Vec<PackingCost> {
+        let Some(billing) = self.settings.packed_billing() else { return Vec::new() };
+        let cost = |(within_seconds, units): (_, u64)| PackingCost {
+            within_seconds,
+            cost: units as f64 * billing.price,
+            saved_ratio: 1.0 - units as f64 / self.traffic.units.max(1) as f64,
+        };
+        WAITS.into_iter().zip(self.packed).map(cost).collect()
     }
 
     pub(crate) fn recommendation(&self, totals: &Totals) -> Option<Recommendation> {
@@ -232,5 +248,6 @@ impl RunSums {
         for (flows, next) in self.larger_flows.iter_mut().zip(&next.larger_flows) {
             *flows += next;
         }
+        self.packed.iter_mut().zip(next.packed).for_each(|(sum, units)| *sum += units);
     }
 }

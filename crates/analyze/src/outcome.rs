@@ -7,6 +7,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize, Serializer};
 use thinair_capture::{Error, LinkType, Reader, Record};
+use thinair_link::tariff::Tariff;
 use thinair_rohc::{Channel, CidSpace};
 
 mod flow;
@@ -285,8 +286,45 @@ pub struct Totals {
     /// Uncompressed traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
+    /// Price list of the link, if one is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tariff: Option<TariffSource>,
+    /// Price of all packets if payloads wait for others of their flow, by the longest wait; empty without a price list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packing: Vec<PackingCost>,
     /// Results of each scheme.
     pub schemes: Vec<Scheme>,
+}
+
+/// Origin of a price list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TariffSource {
+    /// Name of the network and its seller.
+    pub name: String,
+    /// Where the price list was read.
+    pub source: String,
+    /// Date on which it was read.
+    pub read: String,
+    /// Currency of all prices: a code of ISO 4217, `credit` or `octet`.
+    pub currency: String,
+}
+
+impl TariffSource {
+    pub(crate) fn of(tariff: &Tariff) -> Self {
+        let Tariff { name, source, read, currency, .. } = tariff.clone();
+        Self { name, source, read, currency }
+    }
+}
+
+/// Price of datagrams that wait for others of their flow, uncompressed, in packets of at most 1,280 octets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PackingCost {
+    /// Longest wait, in seconds.
+    pub within_seconds: u32,
+    /// Price of all packets.
+    pub cost: f64,
+    /// 1 - `cost` / [`Traffic::cost_in`].
+    pub saved_ratio: f64,
 }
 
 /// Octets of the uncompressed traffic.

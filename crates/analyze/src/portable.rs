@@ -11,6 +11,7 @@ use thinair_capture::LinkType;
 
 use crate::merge::RunSums;
 use crate::outcome::{Flow, InputSummary, Milestone, Mismatch, Name, OtherFlow, Outcome, SCHEMA};
+use crate::packing::WAITS;
 use crate::settings::Settings;
 use crate::survey::Facts;
 use crate::tally::{SchemeSums, TrafficSums};
@@ -53,6 +54,7 @@ pub struct Portable {
     traffic: TrafficSums,
     carried: Vec<SchemeSums>,
     larger_flows: Vec<u64>,
+    packed: [u64; WAITS.len()],
 }
 
 impl Portable {
@@ -78,6 +80,7 @@ impl Portable {
             traffic: sums.traffic,
             carried: sums.carried,
             larger_flows: sums.larger_flows,
+            packed: sums.packed,
         })
     }
 
@@ -91,6 +94,7 @@ impl Portable {
             traffic: self.traffic,
             carried: self.carried,
             larger_flows: self.larger_flows,
+            packed: self.packed,
         };
         let totals = sums.totals();
         Outcome {

@@ -11,6 +11,7 @@ use crate::hosts::hosts;
 use crate::merge::RunSums;
 use crate::outcome::{InputSummary, MOST_FAULTS, Mismatch, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::ParsedPacket;
+use crate::packing::WAITS;
 use crate::partition::partition;
 use crate::report::{SumsReport, other_flow};
 use crate::scheme::{Cause, Delivery, Sending, Trip};
@@ -200,9 +201,13 @@ impl Analysis {
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
         let partitions = self.settings.carried();
-        let mut flows = 0;
+        let (mut flows, mut packed) = (0, [0; WAITS.len()]);
         for flow in self.flows.list().iter().filter(|flow| partitions.contains(&flow.partition)) {
             flows += 1;
+            if let Some(billing) = self.settings.packed_billing() {
+                let units = flow.packed_units(billing);
+                packed.iter_mut().zip(units).for_each(|(sum, units)| *sum += units);
+            }
             for (all, of_flow) in
                 carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried))
             {
@@ -221,6 +226,7 @@ impl Analysis {
             traffic: self.traffic,
             carried,
             larger_flows,
+            packed,
         }
     }
 
@@ -315,8 +321,8 @@ impl Analysis {
         let flow = self.flows.flow(place);
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
         let is_first = flow.packets == 0;
-        flow.add(packet, application, settings);
-        self.traffic.add(packet, application, is_first, settings);
+        flow.add(now, packet, application, settings);
+        self.traffic.add(flow.side, packet, application, is_first, settings);
         let layers = LayerEnds::of(packet, application);
         self.header_sizes_in.add(layers.headers());
         let has_to_arrive = settings.loss.is_some() && packet.is_syn();
@@ -343,7 +349,7 @@ impl Analysis {
                     Some(detail) => &mut detail.carried[at],
                     None => &mut self.others[at],
                 };
-                sums.add(&layers, packet.is_first, trip, settings);
+                sums.add(packet.sending.from, &layers, packet.is_first, trip, settings);
                 sums.gaps.add(gap);
                 self.octets_out.push(trip.len as u64 + trip.feedback_len());
                 let header_out = layers.all_headers() as usize;

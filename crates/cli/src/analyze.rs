@@ -13,7 +13,8 @@ mod text;
 mod unusable;
 pub(crate) mod words;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -21,7 +22,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thinair_analyze::{
     Billing, CarrierOverhead, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeName, SchemeSpec,
-    Settings, Survey, more_contexts,
+    Settings, Survey, Tariff, more_contexts,
 };
 use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
@@ -105,6 +106,9 @@ pub(crate) struct AnalyzeArguments {
     /// Price of a megabyte (10^6 octets), or of a billing unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
+    /// Price list of the link, a file (docs/tariffs.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["billing_unit", "price"], help_heading = "Link")]
+    tariff: Option<PathBuf>,
     /// Count packets that exceed this MTU, before and after compression
     #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
@@ -156,6 +160,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
         }
     };
     settings.bases = arguments.channel.bases()?;
+    if let Some(path) = &arguments.tariff {
+        settings.set_tariff(tariff(path)?);
+    }
     if let Some(name) = arguments.channel.template_name(&settings.bases) {
         eprintln!("template {name}");
     }
@@ -214,8 +221,8 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     settings.loss =
         arguments.loss.map(|percent| RandomLoss { probability: percent / 100.0, seed: arguments.seed });
     settings.billing = match (arguments.billing_unit, arguments.price) {
-        (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
-        (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
+        (Some(unit), price) => Some(Billing::new(unit, price.unwrap_or(1.0))),
+        (None, price) => price.map(|price| Billing::new(1, price / MEGABYTE)),
     };
     settings.carriers = CarrierOverhead::TUNNEL.to_vec();
     settings.link_mtu = arguments.link_mtu;
@@ -225,6 +232,12 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     settings.damage_one = arguments.damage;
     settings.partitions = arguments.partitions;
     Ok(settings)
+}
+
+fn tariff(path: &Path) -> anyhow::Result<Tariff> {
+    let name = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))
 }
 
 /// Learns bases of profile `coap` from the captures. Returns none if a template file or schemes are given.

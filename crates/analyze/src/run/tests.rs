@@ -292,7 +292,7 @@ fn flows_that_are_not_listed_keep_their_octets() {
 #[test]
 fn where_units_are_billed_a_recommendation_saves_some() {
     // 48 octets are two units of 40, a compressed packet is one.
-    let settings = Settings { billing: Some(Billing { unit: 40, price: 3.0 }), ..settings() };
+    let settings = Settings { billing: Some(Billing::new(40, 3.0)), ..settings() };
     let packets: Vec<_> = (0..400).map(|i| datagram(1, 2, i, b"twenty octets, whole")).collect();
     let outcome = run(settings.clone(), &packets, |at| at * 1_000_000);
     assert!(outcome.recommendation.is_some());
