@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use pyo3::prelude::*;
-use thinair_analyze::outcome::{Flow, Scheme};
+use thinair_analyze::outcome::{BillRow, Flow, Scheme};
 use thinair_analyze::{Outcome, Portable, Settings};
 use thinair_python_common::{Frame, Series, value_error};
 
@@ -60,6 +60,11 @@ impl Results {
     /// Recommended settings, as in the JSON document.
     fn recommendation(&self) -> PyResult<String> {
         serde_json::to_string(&self.outcome.recommendation).map_err(value_error)
+    }
+
+    /// Octets of frames by cause: a row for each cause and protocol.
+    fn bill(&self, py: Python<'_>) -> PyResult<Py<Frame>> {
+        Py::new(py, bill(&self.outcome)?)
     }
 
     /// Identifiers of the schemes, in the order of the totals.
@@ -199,6 +204,21 @@ fn frame(outcome: &Outcome) -> PyResult<Frame> {
         counts("not_applicable", &rows, |row| Some(row.listed?.1.not_applicable)).optional(),
         counts("roundtrip_mismatches", &rows, |row| Some(row.listed?.1.roundtrip_mismatches)).optional(),
         Series::numbers("saved_ratio", rows.iter().map(|row| Some(row.saved_ratio()))),
+    ])
+}
+
+/// Returns the bill as a table.
+fn bill(outcome: &Outcome) -> PyResult<Frame> {
+    let rows = outcome.bill.iter();
+    let cause = |row: &BillRow| Some(serde_json::to_value(row.cause).ok()?.as_str()?.to_owned());
+    Frame::new([
+        Series::texts("cause", rows.clone().map(cause)),
+        Series::texts("protocol", rows.clone().map(|row| Some(row.protocol.as_str()))),
+        Series::counts("packets", rows.clone().map(|row| Some(row.packets))),
+        Series::counts("bytes", rows.clone().map(|row| Some(row.bytes))),
+        Series::numbers("share", rows.clone().map(|row| Some(row.share))),
+        Series::texts("remedy", rows.clone().map(|row| row.remedy)).optional(),
+        Series::counts("saves_bytes", rows.map(|row| row.saves_bytes)).optional(),
     ])
 }
 

@@ -52,6 +52,15 @@ def test_a_price_list_prices_packets_and_travels_with_results(tmp_path: Path) ->
         thinair.analyze(COAP, tariff=wrong)
 
 
+def test_the_bill_is_that_of_the_command() -> None:
+    flows = thinair.analyze(COAP, schemes=["coap/o"])
+    expected = command("analyze", COAP, "--json", "--schemes", "coap", "--mode", "o")["bill"]
+    assert flows.bill.rows() == expected
+    assert pickle.loads(pickle.dumps(flows)).bill.rows() == expected
+    both = thinair.analyze([COAP, COAP], schemes=["coap/o"])
+    assert sum(row["bytes"] for row in both.bill.rows()) == 2 * sum(row["bytes"] for row in expected)
+
+
 def test_a_default_comparison_has_the_schemes_that_apply() -> None:
     schemes = {scheme["scheme"] for scheme in thinair.analyze(COAP).totals["schemes"]}
     assert schemes == {"rohc-v1", "coap", "schc", "6lowpan"}

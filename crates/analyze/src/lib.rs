@@ -39,6 +39,7 @@
 
 #![deny(missing_docs)]
 
+mod bill;
 pub mod chart;
 mod course;
 mod directions;
@@ -66,6 +67,7 @@ mod sides;
 mod survey;
 mod tally;
 mod timeline;
+mod tls;
 mod tunnel;
 mod unpack;
 

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use crate::bill::{Bill, BillRow};
 use crate::outcome::{Flow, MOST_COURSES, MOST_FAULTS, Outcome, PackingCost, TariffSource, Totals};
 use crate::packing::WAITS;
 use crate::recommendation::Recommendation;
@@ -22,6 +23,8 @@ mod tests;
 pub(crate) struct RunSums {
     pub(crate) settings: Settings,
     pub(crate) facts: Facts,
+    /// Octets of all frames by cause.
+    pub(crate) bill: Bill,
     /// Sum of the durations of all captures, in nanoseconds.
     pub(crate) nanos: u64,
     /// Number of flows.
@@ -75,7 +78,8 @@ impl Outcome {
         let mut runs = runs.into_iter();
         let (mut sums, mut whole) = runs.next().ok_or(MergeError::Missing(0))?;
         for (more, part) in runs {
-            if (more.facts, more.nanos) != (sums.facts, sums.nanos) || part.inputs != whole.inputs {
+            let differs = (more.facts, more.nanos) != (sums.facts, sums.nanos) || more.bill != sums.bill;
+            if differs || part.inputs != whole.inputs {
                 return Err(MergeError::Inputs);
             }
             sums.add(&more)?;
@@ -92,6 +96,7 @@ impl Outcome {
         whole.faults.truncate(MOST_FAULTS);
         whole.totals = sums.totals();
         whole.recommendation = sums.recommendation(&whole.totals);
+        whole.bill = sums.bill(&whole.totals);
         whole.sums = Some(sums);
         Ok(whole)
     }
@@ -139,12 +144,14 @@ impl Outcome {
             whole.add(part);
             sums.nanos = sums.nanos.saturating_add(next.nanos);
             sums.facts.add(&next.facts);
+            sums.bill.merge(&next.bill);
             sums.add_counts(&next);
         }
         whole.list_largest(sums.settings.most_flows);
         whole.faults.truncate(MOST_FAULTS);
         whole.totals = sums.totals();
         whole.recommendation = sums.recommendation(&whole.totals);
+        whole.bill = sums.bill(&whole.totals);
         whole.sums = Some(sums);
         Ok(whole)
     }
@@ -213,6 +220,15 @@ impl RunSums {
             saved_ratio: 1.0 - units as f64 / self.traffic.units.max(1) as f64,
         };
         WAITS.into_iter().zip(self.packed).map(cost).collect()
+    }
+
+    /// Octets by cause, with what compression saves.
+    pub(crate) fn bill(&self, totals: &Totals) -> Vec<BillRow> {
+        let rohc =
+            self.settings.schemes.iter().zip(&totals.schemes).filter(|(spec, _)| spec.channel().is_some());
+        let exact = rohc.filter(|(_, scheme)| scheme.roundtrip_mismatches == 0);
+        let fewest = exact.map(|(_, scheme)| scheme.sent_bytes()).min();
+        self.bill.rows(fewest.map(|sent| totals.traffic.bytes_in.saturating_sub(sent)))
     }
 
     pub(crate) fn recommendation(&self, totals: &Totals) -> Option<Recommendation> {

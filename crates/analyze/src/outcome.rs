@@ -14,6 +14,7 @@ mod flow;
 
 pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
 
+pub use crate::bill::{BillCause, BillRow};
 use crate::merge::RunSums;
 use crate::packet::ParsedPacket;
 use crate::portable::names;
@@ -39,6 +40,10 @@ pub struct Outcome {
     pub inputs: Vec<InputSummary>,
     /// Sums over all files.
     pub totals: Totals,
+    /// Octets of all frames by cause and protocol, largest first; empty without a survey. The sum is that of the frames
+    /// of the captures, without those that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bill: Vec<BillRow>,
     /// Recommended scheme and settings; `None` if no scheme that both ends can be configured for saves
     /// anything: octets, or units where the link bills units.
     pub recommendation: Option<Recommendation>,
@@ -97,6 +102,7 @@ impl Outcome {
             partitions: self.partitions,
             inputs: self.inputs.clone(),
             totals: self.totals.clone(),
+            bill: self.bill.clone(),
             recommendation: self.recommendation.clone(),
             flows: self.flows.clone(),
             other_flows: Vec::new(),

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use thinair_capture::LinkType;
 
+use crate::bill::Bill;
 use crate::merge::RunSums;
 use crate::outcome::{Flow, InputSummary, Milestone, Mismatch, Name, OtherFlow, Outcome, SCHEMA};
 use crate::packing::WAITS;
@@ -49,6 +50,7 @@ pub struct Portable {
     header_sizes_in: BTreeMap<u64, u64>,
     header_sizes_out: Vec<BTreeMap<u64, u64>>,
     facts: Facts,
+    bill: Bill,
     nanos: u64,
     number_of_flows: u64,
     traffic: TrafficSums,
@@ -75,6 +77,7 @@ impl Portable {
             header_sizes_in: outcome.header_sizes_in,
             header_sizes_out: outcome.header_sizes_out,
             facts: sums.facts,
+            bill: sums.bill,
             nanos: sums.nanos,
             number_of_flows: sums.flows,
             traffic: sums.traffic,
@@ -89,6 +92,7 @@ impl Portable {
         let sums = RunSums {
             settings,
             facts: self.facts,
+            bill: self.bill,
             nanos: self.nanos,
             flows: self.number_of_flows,
             traffic: self.traffic,
@@ -101,6 +105,7 @@ impl Portable {
             schema: SCHEMA,
             partitions: sums.settings.partitions(),
             inputs: self.inputs.into_iter().map(InputSummary::from).collect(),
+            bill: sums.bill(&totals),
             recommendation: sums.recommendation(&totals),
             totals,
             flows: self

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
+use crate::bill::Bill;
 use crate::flow::{FlowSums, FlowTable};
 use crate::hosts::hosts;
 use crate::merge::RunSums;
@@ -43,6 +44,7 @@ pub struct Analysis {
     settings: Arc<Settings>,
     surveyed: Vec<Arc<SurveyedInput>>,
     facts: Facts,
+    bill: Bill,
     inputs: Vec<InputSummary>,
     flows: FlowTable,
     traffic: TrafficSums,
@@ -86,6 +88,7 @@ impl Analysis {
             octets_out: Vec::with_capacity(schemes),
             settings: settings.into(),
             facts: survey.facts,
+            bill: survey.bill,
             surveyed: survey.inputs,
         }
     }
@@ -180,6 +183,7 @@ impl Analysis {
             schema: SCHEMA,
             partitions: self.settings.partitions(),
             inputs: self.inputs,
+            bill: sums.bill(&totals),
             recommendation: sums.recommendation(&totals),
             totals,
             flows,
@@ -221,6 +225,7 @@ impl Analysis {
         RunSums {
             settings: Settings::clone(&self.settings),
             facts: self.facts,
+            bill: self.bill.clone(),
             nanos: self.begins,
             flows,
             traffic: self.traffic,

@@ -101,12 +101,20 @@ pub(crate) struct AnalyzeArguments {
     )]
     seed: u64,
     /// Smallest unit that is billed, in octets; packets are rounded up
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "OCTETS",
+        value_parser = clap::value_parser!(u32).range(1..),
+        hide_short_help = true,
+        help_heading = "Link"
+    )]
     billing_unit: Option<u32>,
-    /// Price of a megabyte (10^6 octets), or of a billing unit [default: 1]
+    /// Price of a megabyte (10^6 octets), or of a --billing-unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
     /// Price list of the link, a file (docs/tariffs.md)
+    ///
+    /// The recommendation goes by its money, and the results have what packing saves.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["billing_unit", "price"], help_heading = "Link")]
     tariff: Option<PathBuf>,
     /// Count packets that exceed this MTU, before and after compression
