@@ -205,6 +205,8 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	else
 		echo "Nothing is measured in real time: that needs root"
 	fi
+	$(call heading,An analysis: schemes$(comma) threads)
+	cargo bench --locked -p thinair-analyze --bench schemes
 	$(call heading,A CoAP server beside that of libcoap)
 	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thinair_analyze::{
     Analysis, CarrierOverhead, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings, Survey,
+    Tariff,
 };
 use thinair_capture::Error;
 use thinair_python_common::value_error;
@@ -21,7 +22,7 @@ use crate::watch::Watch;
 const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
 
 /// Analyzes captures, each of them a file, or octets in memory with a name for reports. `several`: those that are no
-/// captures are left out, unless all are.
+/// captures are left out, unless all are. `tariff`: path and text of a price list.
 #[pyfunction]
 pub(crate) fn analyze(
     py: Python<'_>,
@@ -33,12 +34,17 @@ pub(crate) fn analyze(
     surveyed: Option<Bound<'_, Surveyed>>,
     progress: Option<Py<PyAny>>,
     several: bool,
+    tariff: Option<(String, String)>,
 ) -> PyResult<Results> {
     let given = surveyed.map(|surveyed| surveyed.get().clone());
     let settings = match &given {
         Some(given) => given.settings.clone(),
         None => chosen(schemes, most_flows, partitions)?,
     };
+    let tariff = tariff.map(|(path, text)| {
+        Tariff::read(&text).map_err(|error| value_error(format_args!("{path}, {error}")))
+    });
+    let tariff = tariff.transpose()?;
     let (number, shards) = shard;
     let partitions = settings.partitions;
     if number >= shards || u64::try_from(shards).is_ok_and(|shards| shards > partitions.into()) {
@@ -59,6 +65,9 @@ pub(crate) fn analyze(
             settings.schemes = survey.applicable(&usual(&settings.channel)?);
         }
         settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
+        if let Some(tariff) = tariff {
+            settings.set_tariff(tariff);
+        }
         let mut analysis = Analysis::new(settings.clone(), survey);
         for capture in &mut captures {
             let left_out =

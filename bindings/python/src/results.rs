@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use pyo3::prelude::*;
-use thinair_analyze::outcome::{Flow, Scheme};
+use thinair_analyze::outcome::{BillRow, Flow, Scheme};
 use thinair_analyze::{Outcome, Portable, Settings};
 use thinair_python_common::{Frame, Series, value_error};
 
@@ -32,8 +32,8 @@ impl Results {
     }
 }
 
-/// Schemes, number of listed flows, partitions, those that were carried, and the rest as JSON.
-type State = (Vec<String>, usize, u32, (u32, u32), String);
+/// Schemes, number of listed flows, partitions, those that were carried, the price list as JSON, and the rest as JSON.
+type State = (Vec<String>, usize, u32, (u32, u32), String, String);
 
 #[pymethods]
 impl Results {
@@ -62,6 +62,11 @@ impl Results {
         serde_json::to_string(&self.outcome.recommendation).map_err(value_error)
     }
 
+    /// Octets of frames by cause: a row for each cause and protocol.
+    fn bill(&self, py: Python<'_>) -> PyResult<Py<Frame>> {
+        Py::new(py, bill(&self.outcome)?)
+    }
+
     /// Identifiers of the schemes, in the order of the totals.
     fn schemes(&self) -> Vec<String> {
         self.outcome.totals.schemes.iter().map(Scheme::id).collect()
@@ -69,18 +74,22 @@ impl Results {
 
     /// State for `from_state`, in another process with this version of the package.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
-        let Settings { most_flows, partitions, only, .. } = &self.settings;
+        let Settings { most_flows, partitions, only, tariff, .. } = &self.settings;
+        let tariff = serde_json::to_string(tariff).map_err(value_error)?;
         let part = py.detach(|| serde_json::to_string(&Portable::of(&self.outcome))).map_err(value_error)?;
-        Ok((self.schemes(), *most_flows, *partitions, (only.start, only.end), part))
+        Ok((self.schemes(), *most_flows, *partitions, (only.start, only.end), tariff, part))
     }
 
     /// Results with that state. It is trusted, as all that is pickled.
     #[staticmethod]
     fn from_state(py: Python<'_>, state: State) -> PyResult<Self> {
-        let (schemes, most_flows, partitions, (start, end), part) = state;
+        let (schemes, most_flows, partitions, (start, end), tariff, part) = state;
         let mut settings = settings(most_flows, partitions)?;
         settings.schemes = specs(&schemes, &settings.channel)?;
         settings.only = start..end;
+        if let Some(tariff) = serde_json::from_str(&tariff).map_err(value_error)? {
+            settings.set_tariff(tariff);
+        }
         let part: Portable = py.detach(|| serde_json::from_str(&part)).map_err(value_error)?;
         Ok(Self::new(settings.clone(), part.into_outcome(settings)))
     }
@@ -195,6 +204,21 @@ fn frame(outcome: &Outcome) -> PyResult<Frame> {
         counts("not_applicable", &rows, |row| Some(row.listed?.1.not_applicable)).optional(),
         counts("roundtrip_mismatches", &rows, |row| Some(row.listed?.1.roundtrip_mismatches)).optional(),
         Series::numbers("saved_ratio", rows.iter().map(|row| Some(row.saved_ratio()))),
+    ])
+}
+
+/// Returns the bill as a table.
+fn bill(outcome: &Outcome) -> PyResult<Frame> {
+    let rows = outcome.bill.iter();
+    let cause = |row: &BillRow| Some(serde_json::to_value(row.cause).ok()?.as_str()?.to_owned());
+    Frame::new([
+        Series::texts("cause", rows.clone().map(cause)),
+        Series::texts("protocol", rows.clone().map(|row| Some(row.protocol.as_str()))),
+        Series::counts("packets", rows.clone().map(|row| Some(row.packets))),
+        Series::counts("bytes", rows.clone().map(|row| Some(row.bytes))),
+        Series::numbers("share", rows.clone().map(|row| Some(row.share))),
+        Series::texts("remedy", rows.clone().map(|row| row.remedy)).optional(),
+        Series::counts("saves_bytes", rows.map(|row| row.saves_bytes)).optional(),
     ])
 }
 

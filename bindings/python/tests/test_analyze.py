@@ -2,6 +2,7 @@
 
 import errno
 import json
+import pickle
 import signal
 import threading
 import time
@@ -35,6 +36,29 @@ def test_results_are_those_of_the_command(captures: list[str]) -> None:
     assert flows.recommendation == expected["recommendation"]
     assert flows.faults == []
     assert len(flows) == len(expected["flows"]) * len(expected["totals"]["schemes"])
+
+
+def test_a_price_list_prices_packets_and_travels_with_results(tmp_path: Path) -> None:
+    tariff = "docs/tariffs/skylo-monogoto.toml"
+    flows = thinair.analyze(COAP, schemes=["coap"], tariff=tariff)
+    assert flows.totals == command("analyze", COAP, "--json", "--schemes", "coap", "--tariff", tariff)["totals"]
+    assert flows.totals["tariff"]["currency"] == "octet"
+    assert pickle.loads(pickle.dumps(flows)) == flows
+    shards = [thinair.analyze(COAP, schemes=["coap"], tariff=tariff, shard=(number, 2), partitions=2) for number in range(2)]
+    assert thinair.merge(shards) == thinair.analyze(COAP, schemes=["coap"], tariff=tariff, partitions=2)
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(Path(tariff).read_text().replace("step = 1", "step = 0"))
+    with pytest.raises(ValueError, match=r"wrong.toml, line 7: invalid step 0"):
+        thinair.analyze(COAP, tariff=wrong)
+
+
+def test_the_bill_is_that_of_the_command() -> None:
+    flows = thinair.analyze(COAP, schemes=["coap/o"])
+    expected = command("analyze", COAP, "--json", "--schemes", "coap", "--mode", "o")["bill"]
+    assert flows.bill.rows() == expected
+    assert pickle.loads(pickle.dumps(flows)).bill.rows() == expected
+    both = thinair.analyze([COAP, COAP], schemes=["coap/o"])
+    assert sum(row["bytes"] for row in both.bill.rows()) == 2 * sum(row["bytes"] for row in expected)
 
 
 def test_a_default_comparison_has_the_schemes_that_apply() -> None:

@@ -9,8 +9,9 @@ use thinair_rohc::Ports;
 use crate::course::Course;
 use crate::gaps::Gap;
 use crate::packet::{FlowKey, ParsedPacket, RtpTrace};
+use crate::packing::{Packing, WAITS};
 use crate::scheme::Trip;
-use crate::settings::Settings;
+use crate::settings::{Billing, Settings};
 use crate::sides::{CaptureSide, Sides};
 use crate::survey::{FlowPlace, Listed};
 use crate::tally::{SchemeSums, TrafficSums};
@@ -35,6 +36,8 @@ pub(crate) struct FlowSums {
     rtp: Option<Box<RtpStreams>>,
     /// All sums, if the flow is listed.
     pub(crate) detail: Option<Box<Detail>>,
+    /// Its payloads in fewer packets, if the link has a price list.
+    packing: Option<Box<Packing>>,
 }
 
 /// Octets of a flow in one scheme.
@@ -76,13 +79,27 @@ impl FlowSums {
     }
 
     /// Adds a packet, before its trips.
-    pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
+    pub(crate) fn add(
+        &mut self,
+        now: Instant,
+        packet: &ParsedPacket<'_>,
+        application: usize,
+        settings: &Settings,
+    ) {
         let is_first = self.packets == 0;
+        if let Some(billing) = settings.packed_billing() {
+            self.packing.get_or_insert_default().add(billing, self.side, now, packet);
+        }
         self.packets += 1;
         self.bytes += packet.octets.len() as u64;
         if let Some(detail) = &mut self.detail {
-            detail.traffic.add(packet, application, is_first, settings);
+            detail.traffic.add(self.side, packet, application, is_first, settings);
         }
+    }
+
+    /// Billed units if payloads wait for others, for each of [`WAITS`].
+    pub(crate) fn packed_units(&self, billing: &Billing) -> [u64; WAITS.len()] {
+        self.packing.as_ref().map_or([0; WAITS.len()], |packing| packing.units(billing, self.side))
     }
 
     /// True if the flow has more than [`SHORT`] packets, and a scheme sent more octets than without
@@ -158,16 +175,17 @@ impl<T> Default for Directory<T> {
 impl<T> Directory<T> {
     /// Returns the value for a packet's flow; for a new flow, the result of `value` for its side.
     pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, value: impl FnOnce(CaptureSide) -> T) -> &mut T {
-        self.of_some(packet, |sides| value(sides.of_flow(packet.key.source, packet.key.destination)))
+        let at = self.place(packet, |sides| value(sides.of_flow(packet.key.source, packet.key.destination)));
+        &mut self.list[at]
     }
 
-    /// Works like [`of`](Self::of), if not all flows are in the list: `value` finds the side of a new flow.
-    fn of_some(&mut self, packet: &ParsedPacket<'_>, value: impl FnOnce(&mut Sides) -> T) -> &mut T {
-        let at = *self.index.entry(packet.key).or_insert_with(|| {
+    /// Returns the index of a packet's flow in the list; for a new flow, appends the result of `value`, which finds its
+    /// side.
+    fn place(&mut self, packet: &ParsedPacket<'_>, value: impl FnOnce(&mut Sides) -> T) -> usize {
+        *self.index.entry(packet.key).or_insert_with(|| {
             self.list.push(value(&mut self.sides));
             self.list.len() - 1
-        });
-        &mut self.list[at]
+        })
     }
 
     /// The values.
@@ -210,16 +228,11 @@ impl FlowTable {
         self.first += places.len();
     }
 
-    /// Returns the flow of a packet in a partition.
-    pub(crate) fn of(
-        &mut self,
-        packet: &ParsedPacket<'_>,
-        partition: u32,
-        settings: &Settings,
-    ) -> &mut FlowSums {
+    /// Returns the index of the flow of a packet in a partition.
+    pub(crate) fn place(&mut self, packet: &ParsedPacket<'_>, partition: u32, settings: &Settings) -> usize {
         let (count, listed, input, next) =
             (self.directory.list.len(), &self.listed, self.input, &mut self.next);
-        self.directory.of_some(packet, |sides| {
+        self.directory.place(packet, |sides| {
             let place = next.next();
             let (number, side) =
                 place.unwrap_or_else(|| (count, sides.of_flow(packet.key.source, packet.key.destination)));
@@ -235,6 +248,7 @@ impl FlowTable {
                 bytes: 0,
                 sums: vec![SchemeSum::default(); schemes].into(),
                 rtp: None,
+                packing: None,
                 detail: (is_carried && listed.has(number)).then(|| {
                     Box::new(Detail {
                         traffic: TrafficSums::default(),
@@ -244,6 +258,11 @@ impl FlowTable {
                 }),
             }
         })
+    }
+
+    /// The flow with that index.
+    pub(crate) fn flow(&mut self, place: usize) -> &mut FlowSums {
+        &mut self.directory.list[place]
     }
 
     /// The flows, in order of appearance.
@@ -294,7 +313,8 @@ mod tests {
         let mut flows = FlowTable::new(Listed::default());
         for at in 0..packets {
             let (format, len) = if at == 0 { (Format::Ir, 28 + 1 + 3) } else { (Format::Normal, len) };
-            let flow = flows.of(&packet, 0, &settings);
+            let place = flows.place(&packet, 0, &settings);
+            let flow = flows.flow(place);
             (flow.packets, flow.bytes) = (flow.packets + 1, flow.bytes + 28);
             flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { &[] }));
         }

@@ -39,6 +39,7 @@
 
 #![deny(missing_docs)]
 
+mod bill;
 pub mod chart;
 mod course;
 mod directions;
@@ -52,6 +53,7 @@ mod merge;
 mod mesh;
 pub mod outcome;
 mod packet;
+mod packing;
 mod partition;
 mod portable;
 mod recommendation;
@@ -65,6 +67,7 @@ mod sides;
 mod survey;
 mod tally;
 mod timeline;
+mod tls;
 mod tunnel;
 mod unpack;
 
@@ -81,4 +84,5 @@ pub use scheme_name::{SchemeError, SchemeName};
 pub use settings::{Billing, CarrierOverhead, MOST_FLOWS, MOST_PARTITIONS, RandomLoss, SchemeSpec, Settings};
 pub use sides::CaptureSide;
 pub use survey::Survey;
+pub use thinair_link::tariff::{CountedDirections, Tariff, TariffError};
 pub use unpack::Unpack;

@@ -6,7 +6,9 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::outcome::{Flow, MOST_COURSES, MOST_FAULTS, Outcome, Totals};
+use crate::bill::{Bill, BillRow};
+use crate::outcome::{Flow, MOST_COURSES, MOST_FAULTS, Outcome, PackingCost, TariffSource, Totals};
+use crate::packing::WAITS;
 use crate::recommendation::Recommendation;
 use crate::report::SumsReport;
 use crate::settings::Settings;
@@ -21,6 +23,8 @@ mod tests;
 pub(crate) struct RunSums {
     pub(crate) settings: Settings,
     pub(crate) facts: Facts,
+    /// Octets of all frames by cause.
+    pub(crate) bill: Bill,
     /// Sum of the durations of all captures, in nanoseconds.
     pub(crate) nanos: u64,
     /// Number of flows.
@@ -29,6 +33,8 @@ pub(crate) struct RunSums {
     /// In the order of schemes, as the next one.
     pub(crate) carried: Vec<SchemeSums>,
     pub(crate) larger_flows: Vec<u64>,
+    /// Billed units if payloads wait for others, for each of [`WAITS`]; without a price list zeros.
+    pub(crate) packed: [u64; WAITS.len()],
 }
 
 /// Reason why outcomes cannot be merged.
@@ -72,7 +78,8 @@ impl Outcome {
         let mut runs = runs.into_iter();
         let (mut sums, mut whole) = runs.next().ok_or(MergeError::Missing(0))?;
         for (more, part) in runs {
-            if (more.facts, more.nanos) != (sums.facts, sums.nanos) || part.inputs != whole.inputs {
+            let differs = (more.facts, more.nanos) != (sums.facts, sums.nanos) || more.bill != sums.bill;
+            if differs || part.inputs != whole.inputs {
                 return Err(MergeError::Inputs);
             }
             sums.add(&more)?;
@@ -89,6 +96,7 @@ impl Outcome {
         whole.faults.truncate(MOST_FAULTS);
         whole.totals = sums.totals();
         whole.recommendation = sums.recommendation(&whole.totals);
+        whole.bill = sums.bill(&whole.totals);
         whole.sums = Some(sums);
         Ok(whole)
     }
@@ -136,12 +144,14 @@ impl Outcome {
             whole.add(part);
             sums.nanos = sums.nanos.saturating_add(next.nanos);
             sums.facts.add(&next.facts);
+            sums.bill.merge(&next.bill);
             sums.add_counts(&next);
         }
         whole.list_largest(sums.settings.most_flows);
         whole.faults.truncate(MOST_FAULTS);
         whole.totals = sums.totals();
         whole.recommendation = sums.recommendation(&whole.totals);
+        whole.bill = sums.bill(&whole.totals);
         whole.sums = Some(sums);
         Ok(whole)
     }
@@ -195,8 +205,30 @@ impl RunSums {
             packets: self.traffic.packets,
             flows: self.flows,
             traffic: report.traffic(&self.traffic),
+            tariff: self.settings.tariff.as_ref().map(TariffSource::of),
+            packing: self.packing(),
             schemes,
         }
+    }
+
+    /// Price with packing; empty without a price list.
+    fn packing(&self) -> Vec<PackingCost> {
+        let Some(billing) = self.settings.packed_billing() else { return Vec::new() };
+        let cost = |(within_seconds, units): (_, u64)| PackingCost {
+            within_seconds,
+            cost: units as f64 * billing.price,
+            saved_ratio: 1.0 - units as f64 / self.traffic.units.max(1) as f64,
+        };
+        WAITS.into_iter().zip(self.packed).map(cost).collect()
+    }
+
+    /// Octets by cause, with what compression saves.
+    pub(crate) fn bill(&self, totals: &Totals) -> Vec<BillRow> {
+        let rohc =
+            self.settings.schemes.iter().zip(&totals.schemes).filter(|(spec, _)| spec.channel().is_some());
+        let exact = rohc.filter(|(_, scheme)| scheme.roundtrip_mismatches == 0);
+        let fewest = exact.map(|(_, scheme)| scheme.sent_bytes()).min();
+        self.bill.rows(fewest.map(|sent| totals.traffic.bytes_in.saturating_sub(sent)))
     }
 
     pub(crate) fn recommendation(&self, totals: &Totals) -> Option<Recommendation> {
@@ -232,5 +264,6 @@ impl RunSums {
         for (flows, next) in self.larger_flows.iter_mut().zip(&next.larger_flows) {
             *flows += next;
         }
+        self.packed.iter_mut().zip(next.packed).for_each(|(sum, units)| *sum += units);
     }
 }

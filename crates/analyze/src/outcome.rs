@@ -7,12 +7,14 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize, Serializer};
 use thinair_capture::{Error, LinkType, Reader, Record};
+use thinair_link::tariff::Tariff;
 use thinair_rohc::{Channel, CidSpace};
 
 mod flow;
 
 pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
 
+pub use crate::bill::{BillCause, BillRow};
 use crate::merge::RunSums;
 use crate::packet::ParsedPacket;
 use crate::portable::names;
@@ -38,6 +40,10 @@ pub struct Outcome {
     pub inputs: Vec<InputSummary>,
     /// Sums over all files.
     pub totals: Totals,
+    /// Octets of all frames by cause and protocol, largest first; empty without a survey. The sum is that of the frames
+    /// of the captures, without those that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bill: Vec<BillRow>,
     /// Recommended scheme and settings; `None` if no scheme that both ends can be configured for saves
     /// anything: octets, or units where the link bills units.
     pub recommendation: Option<Recommendation>,
@@ -96,6 +102,7 @@ impl Outcome {
             partitions: self.partitions,
             inputs: self.inputs.clone(),
             totals: self.totals.clone(),
+            bill: self.bill.clone(),
             recommendation: self.recommendation.clone(),
             flows: self.flows.clone(),
             other_flows: Vec::new(),
@@ -285,8 +292,45 @@ pub struct Totals {
     /// Uncompressed traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
+    /// Price list of the link, if one is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tariff: Option<TariffSource>,
+    /// Price of all packets if payloads wait for others of their flow, by the longest wait; empty without a price list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packing: Vec<PackingCost>,
     /// Results of each scheme.
     pub schemes: Vec<Scheme>,
+}
+
+/// Origin of a price list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TariffSource {
+    /// Name of the network and its seller.
+    pub name: String,
+    /// Where the price list was read.
+    pub source: String,
+    /// Date on which it was read.
+    pub read: String,
+    /// Currency of all prices: a code of ISO 4217, `credit` or `octet`.
+    pub currency: String,
+}
+
+impl TariffSource {
+    pub(crate) fn of(tariff: &Tariff) -> Self {
+        let Tariff { name, source, read, currency, .. } = tariff.clone();
+        Self { name, source, read, currency }
+    }
+}
+
+/// Price of datagrams that wait for others of their flow, uncompressed, in packets of at most 1,280 octets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PackingCost {
+    /// Longest wait, in seconds.
+    pub within_seconds: u32,
+    /// Price of all packets.
+    pub cost: f64,
+    /// 1 - `cost` / [`Traffic::cost_in`].
+    pub saved_ratio: f64,
 }
 
 /// Octets of the uncompressed traffic.

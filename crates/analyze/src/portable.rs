@@ -9,8 +9,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use thinair_capture::LinkType;
 
+use crate::bill::Bill;
 use crate::merge::RunSums;
 use crate::outcome::{Flow, InputSummary, Milestone, Mismatch, Name, OtherFlow, Outcome, SCHEMA};
+use crate::packing::WAITS;
 use crate::settings::Settings;
 use crate::survey::Facts;
 use crate::tally::{SchemeSums, TrafficSums};
@@ -48,11 +50,13 @@ pub struct Portable {
     header_sizes_in: BTreeMap<u64, u64>,
     header_sizes_out: Vec<BTreeMap<u64, u64>>,
     facts: Facts,
+    bill: Bill,
     nanos: u64,
     number_of_flows: u64,
     traffic: TrafficSums,
     carried: Vec<SchemeSums>,
     larger_flows: Vec<u64>,
+    packed: [u64; WAITS.len()],
 }
 
 impl Portable {
@@ -73,11 +77,13 @@ impl Portable {
             header_sizes_in: outcome.header_sizes_in,
             header_sizes_out: outcome.header_sizes_out,
             facts: sums.facts,
+            bill: sums.bill,
             nanos: sums.nanos,
             number_of_flows: sums.flows,
             traffic: sums.traffic,
             carried: sums.carried,
             larger_flows: sums.larger_flows,
+            packed: sums.packed,
         })
     }
 
@@ -86,17 +92,20 @@ impl Portable {
         let sums = RunSums {
             settings,
             facts: self.facts,
+            bill: self.bill,
             nanos: self.nanos,
             flows: self.number_of_flows,
             traffic: self.traffic,
             carried: self.carried,
             larger_flows: self.larger_flows,
+            packed: self.packed,
         };
         let totals = sums.totals();
         Outcome {
             schema: SCHEMA,
             partitions: sums.settings.partitions(),
             inputs: self.inputs.into_iter().map(InputSummary::from).collect(),
+            bill: sums.bill(&totals),
             recommendation: sums.recommendation(&totals),
             totals,
             flows: self

@@ -180,8 +180,8 @@ impl Candidate<'_> {
             (seconds >= 1.0).then(|| Month {
                 bytes_in: (bytes_in as f64 * months) as u64,
                 bytes_out: (bytes_out as f64 * months) as u64,
-                cost_in: totals.traffic.cost_in.map(|cost| cost * months),
-                cost_out: cost_out.map(|cost| cost * months),
+                cost_in: totals.traffic.cost_in.map(|cost| settings.month_price(cost * months)),
+                cost_out: cost_out.map(|cost| settings.month_price(cost * months)),
             })
         };
         let carriers = settings.carriers.iter().enumerate().map(|(at, carrier)| {

@@ -6,20 +6,24 @@ use std::sync::Arc;
 use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
+use crate::bill::Bill;
 use crate::flow::{FlowSums, FlowTable};
 use crate::hosts::hosts;
 use crate::merge::RunSums;
 use crate::outcome::{InputSummary, MOST_FAULTS, Mismatch, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::ParsedPacket;
+use crate::packing::WAITS;
 use crate::partition::partition;
 use crate::report::{SumsReport, other_flow};
-use crate::scheme::{Cause, Delivery, SchemeLink, Trip};
+use crate::scheme::{Cause, Delivery, Sending, Trip};
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{Facts, Survey, SurveyedInput};
-use crate::tally::{SchemeSums, SizeCounts, TrafficSums, layers_out};
+use crate::tally::{LayerEnds, SchemeSums, SizeCounts, TrafficSums};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
+use lane::{Batch, BatchPacket, Lane};
 
+mod lane;
 mod live;
 #[cfg(test)]
 mod tests;
@@ -37,9 +41,10 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 /// for each other flow.
 #[derive(Debug)]
 pub struct Analysis {
-    settings: Settings,
+    settings: Arc<Settings>,
     surveyed: Vec<Arc<SurveyedInput>>,
     facts: Facts,
+    bill: Bill,
     inputs: Vec<InputSummary>,
     flows: FlowTable,
     traffic: TrafficSums,
@@ -53,8 +58,10 @@ pub struct Analysis {
     number: u64,
     /// Start of the next input on the time axis, in nanoseconds.
     begins: u64,
-    /// For each scheme of each carried partition, true until an octet was damaged on request.
-    damage: Vec<bool>,
+    /// For each carried partition of each scheme, true until an octet was damaged on request.
+    damage: Vec<Vec<bool>>,
+    /// Number of threads that carry packets.
+    threads: usize,
     header_out: Vec<usize>,
     /// Octets that each scheme sends for one packet, feedback included.
     octets_out: Vec<u64>,
@@ -75,13 +82,21 @@ impl Analysis {
             header_sizes_out: vec![SizeCounts::default(); schemes],
             number: 0,
             begins: 0,
-            damage: vec![settings.damage_one; settings.carried().len() * schemes],
+            damage: vec![vec![settings.damage_one; settings.carried().len()]; schemes],
+            threads: 1,
             header_out: Vec::with_capacity(schemes),
             octets_out: Vec::with_capacity(schemes),
-            settings,
+            settings: settings.into(),
             facts: survey.facts,
+            bill: survey.bill,
             surveyed: survey.inputs,
         }
+    }
+
+    /// Sets the number of threads, each of which carries the packets of some schemes; results do not depend on it.
+    /// Default: 1.
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// Reads a capture to its end, or to damage that ends reading, which [`InputSummary::ended_by`] then reports.
@@ -99,25 +114,30 @@ impl Analysis {
         let is_part = self.settings.carried() != (0..self.settings.partitions());
         // Losses depend on the number of the packet.
         let skips = is_part && surveyed.is_some() && self.settings.loss.is_none();
-        let mut reader = Reader::new(source)?;
-        let mut link = InputLink::new(&self.settings, self.begins, surveyed.clone().unwrap_or_default());
+        let mut source = Source {
+            reader: Reader::new(source)?,
+            input: InputSummary::default(),
+            link: self.link(surveyed.clone().unwrap_or_default()),
+            unpack: self.unpack(),
+            skips,
+        };
         let places = surveyed.as_ref().map_or(&[][..], |surveyed| &surveyed.flows);
         self.flows.start(self.inputs.len(), places, &self.settings);
-        let mut unpack = self.unpack();
-        let mut input = InputSummary::default();
-        while let Some(record) = reader.next_record() {
-            match record {
-                Ok(record) if skips && self.is_of_others(&record) => {
-                    input.packets += 1;
-                    link.time(record.time);
-                }
-                Ok(record) => self.record(&mut input, &mut link, &mut unpack, &record),
-                Err(error) => input.count_error(error)?,
-            }
-            if input.packets.is_multiple_of(PROGRESS_EVERY) {
-                progress(reader.octets_read());
-            }
+        let (settings, threads) = (Arc::clone(&self.settings), self.threads);
+        let mut lanes = std::mem::take(&mut source.link.lanes);
+        let (mut batch, mut other) = (Batch::default(), Batch::default());
+        self.fill(&mut batch, &mut source, &mut progress)?;
+        while !batch.is_empty() {
+            let add_and_fill = || {
+                self.add(&other);
+                self.fill(&mut other, &mut source, &mut progress)
+            };
+            lane::carry(&mut lanes, &settings, &mut batch, threads, add_and_fill)?;
+            std::mem::swap(&mut batch, &mut other);
         }
+        self.add(&other);
+        self.damage = lanes.into_iter().map(|lane| lane.damage).collect();
+        let Source { reader, mut input, link, unpack, .. } = source;
         self.begins = link.ends(&self.settings);
         input.end(&reader, &unpack);
         if let (true, Some(surveyed)) = (skips, &surveyed) {
@@ -163,6 +183,7 @@ impl Analysis {
             schema: SCHEMA,
             partitions: self.settings.partitions(),
             inputs: self.inputs,
+            bill: sums.bill(&totals),
             recommendation: sums.recommendation(&totals),
             totals,
             flows,
@@ -184,9 +205,13 @@ impl Analysis {
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
         let partitions = self.settings.carried();
-        let mut flows = 0;
+        let (mut flows, mut packed) = (0, [0; WAITS.len()]);
         for flow in self.flows.list().iter().filter(|flow| partitions.contains(&flow.partition)) {
             flows += 1;
+            if let Some(billing) = self.settings.packed_billing() {
+                let units = flow.packed_units(billing);
+                packed.iter_mut().zip(units).for_each(|(sum, units)| *sum += units);
+            }
             for (all, of_flow) in
                 carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried))
             {
@@ -198,13 +223,15 @@ impl Analysis {
             }
         }
         RunSums {
-            settings: self.settings.clone(),
+            settings: Settings::clone(&self.settings),
             facts: self.facts,
+            bill: self.bill.clone(),
             nanos: self.begins,
             flows,
             traffic: self.traffic,
             carried,
             larger_flows,
+            packed,
         }
     }
 
@@ -226,20 +253,64 @@ impl Analysis {
         (rules, schemes.contains(&SchemeSpec::Lowpan).then(|| contexts.collect()))
     }
 
+    /// Returns a link for the next input.
+    fn link(&self, surveyed: Arc<SurveyedInput>) -> InputLink {
+        let schemes = self.settings.schemes.iter().zip(&self.damage);
+        let lane =
+            |(spec, damage): (&SchemeSpec, &Vec<_>)| Lane::new(*spec, Arc::clone(&surveyed), damage.clone());
+        let (lanes, begins) = (schemes.map(lane).collect(), self.begins);
+        InputLink { surveyed, lanes, first: None, begins, latest: begins }
+    }
+
+    /// Reads records until the batch is full, or to the end of the source, and leaves nothing else in the batch.
+    fn fill<R: Read>(
+        &mut self,
+        batch: &mut Batch,
+        source: &mut Source<R>,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<(), Error> {
+        let Source { reader, input, link, unpack, skips } = source;
+        batch.clear();
+        while !batch.is_full()
+            && let Some(record) = reader.next_record()
+        {
+            match record {
+                Ok(record) if *skips && self.is_of_others(&record) => {
+                    input.packets += 1;
+                    link.time(record.time);
+                }
+                Ok(record) => self.record(input, link, unpack, &record, batch),
+                Err(error) => input.count_error(error)?,
+            }
+            if input.packets.is_multiple_of(PROGRESS_EVERY) {
+                progress(reader.octets_read());
+            }
+        }
+        Ok(())
+    }
+
     fn record(
         &mut self,
         input: &mut InputSummary,
         link: &mut InputLink,
         unpack: &mut Unpack,
         record: &Record<'_>,
+        batch: &mut Batch,
     ) {
         let Some(packet) = input.count(unpack, record) else { return };
         let now = link.time(record.time);
-        self.carry(link, now, record.number, &packet);
+        self.observe_packet(link, now, record.number, &packet, batch);
     }
 
-    /// Sends one packet through every scheme, if the run carries its partition.
-    fn carry(&mut self, link: &mut InputLink, now: Instant, record: u64, packet: &ParsedPacket<'_>) {
+    /// Counts a packet, and appends it to the batch if the run carries its partition.
+    fn observe_packet(
+        &mut self,
+        link: &InputLink,
+        now: Instant,
+        record: u64,
+        packet: &ParsedPacket<'_>,
+        batch: &mut Batch,
+    ) {
         let settings = &self.settings;
         let number = self.number;
         self.number += 1;
@@ -248,50 +319,76 @@ impl Analysis {
         if !is_carried && link.is_surveyed() {
             return;
         }
-        let flow = self.flows.of(packet, partition, settings);
-        let Some(channel) = partition.checked_sub(settings.only.start).map(|at| at as usize) else { return };
-        let Some(schemes) = link.channel(settings, channel) else { return };
+        let place = self.flows.place(packet, partition, settings);
+        if !is_carried {
+            return;
+        }
+        let flow = self.flows.flow(place);
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
         let is_first = flow.packets == 0;
-        flow.add(packet, application, settings);
-        self.traffic.add(packet, application, is_first, settings);
-        let header_in = packet.headers() + application;
-        self.header_sizes_in.add(header_in);
-        self.header_out.clear();
-        self.octets_out.clear();
-        let damage = self.damage[channel * schemes.len()..].iter_mut();
-        for ((at, scheme), damage) in schemes.iter_mut().enumerate().zip(damage) {
-            let trip = scheme.carry(settings, number, now, flow.side, packet, damage);
-            let layers = layers_out(packet, application, trip.compressed.as_ref());
-            let gap = flow.sums[at].add(now, &trip);
-            let sums = match &mut flow.detail {
-                Some(detail) => &mut detail.carried[at],
-                None => &mut self.others[at],
-            };
-            sums.add(&layers, is_first, &trip, settings);
-            sums.gaps.add(gap);
-            self.octets_out.push(trip.len as u64 + trip.feedback_len());
-            let header_out = layers.all_headers() as usize;
-            self.header_sizes_out[at].add(header_out);
-            self.header_out.push(header_out);
-            if let Delivery::Fault(cause) = &trip.delivery
-                && self.faults.len() < MOST_FAULTS
-            {
-                self.faults.push(fault(flow, record, &settings.schemes[at], &trip, cause));
-            }
-        }
-        if let Some(detail) = &mut flow.detail {
-            detail.course.add(packet.octets.len() as u64, &self.octets_out);
-        }
-        self.timeline.add(link.latest, header_in, &self.header_out);
+        flow.add(now, packet, application, settings);
+        self.traffic.add(flow.side, packet, application, is_first, settings);
+        let layers = LayerEnds::of(packet, application);
+        self.header_sizes_in.add(layers.headers());
+        let has_to_arrive = settings.loss.is_some() && packet.is_syn();
+        let sending = Sending { number, now, from: flow.side, has_to_arrive };
+        let channel = (partition - settings.only.start) as usize;
+        let nanos = link.latest;
+        batch.push(
+            BatchPacket { record, sending, channel, flow: place, is_first, layers, nanos },
+            packet.octets,
+        );
     }
+
+    /// Adds the trips of a batch.
+    fn add(&mut self, batch: &Batch) {
+        let settings = &self.settings;
+        for (packet, trips) in batch.trips() {
+            let (flow, layers) = (self.flows.flow(packet.flow), &packet.layers);
+            self.header_out.clear();
+            self.octets_out.clear();
+            for (at, trip) in trips.enumerate() {
+                let layers = layers.out(trip.compressed.as_ref());
+                let gap = flow.sums[at].add(packet.sending.now, trip);
+                let sums = match &mut flow.detail {
+                    Some(detail) => &mut detail.carried[at],
+                    None => &mut self.others[at],
+                };
+                sums.add(packet.sending.from, &layers, packet.is_first, trip, settings);
+                sums.gaps.add(gap);
+                self.octets_out.push(trip.len as u64 + trip.feedback_len());
+                let header_out = layers.all_headers() as usize;
+                self.header_sizes_out[at].add(header_out);
+                self.header_out.push(header_out);
+                if let Delivery::Fault(cause) = &trip.delivery
+                    && self.faults.len() < MOST_FAULTS
+                {
+                    self.faults.push(fault(flow, packet.record, &settings.schemes[at], trip, cause));
+                }
+            }
+            if let Some(detail) = &mut flow.detail {
+                detail.course.add(layers.len() as u64, &self.octets_out);
+            }
+            self.timeline.add(packet.nanos, layers.headers(), &self.header_out);
+        }
+    }
+}
+
+/// A capture that is being read.
+struct Source<R> {
+    reader: Reader<R>,
+    input: InputSummary,
+    link: InputLink,
+    unpack: Unpack,
+    /// True if packets of partitions that the run does not carry need no parser.
+    skips: bool,
 }
 
 /// The link of one input.
 struct InputLink {
     surveyed: Arc<SurveyedInput>,
-    /// The schemes of each carried partition, from its first packet on.
-    channels: Vec<Option<Vec<SchemeLink>>>,
+    /// In the order of schemes.
+    lanes: Vec<Lane>,
     /// Time of the first packet, in nanoseconds.
     first: Option<u64>,
     /// Start of the link on the time axis, in nanoseconds.
@@ -301,21 +398,9 @@ struct InputLink {
 }
 
 impl InputLink {
-    fn new(settings: &Settings, begins: u64, surveyed: Arc<SurveyedInput>) -> Self {
-        let channels = settings.carried().map(|_| None).collect();
-        Self { surveyed, channels, first: None, begins, latest: begins }
-    }
-
     /// True if the flows of the link are known.
     fn is_surveyed(&self) -> bool {
         !self.surveyed.flows.is_empty()
-    }
-
-    /// Returns the schemes of a carried partition; `None` if there is no such partition.
-    fn channel(&mut self, settings: &Settings, at: usize) -> Option<&mut [SchemeLink]> {
-        let new = |spec| SchemeLink::new(spec, settings, &self.surveyed);
-        let channel = self.channels.get_mut(at)?;
-        Some(channel.get_or_insert_with(|| settings.schemes.iter().map(new).collect()))
     }
 
     /// End of the link on the time axis, in nanoseconds.

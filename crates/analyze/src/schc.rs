@@ -77,9 +77,10 @@ mod rule;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use bits::Bits;
 use fields::{FieldLabel, Parsed};
 pub use learn::Learner;
 pub use rule::{DescriptorRow, Rule};
@@ -172,8 +173,47 @@ pub struct RuleSet {
     reading: Reading,
     /// By direction; the RuleID of a rule is its index plus one.
     rules: [Vec<Rule>; 2],
-    /// Indices of the rules with these fields.
-    places: [HashMap<Vec<FieldLabel>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
+    /// By direction; the rules by their fields.
+    places: [FoldMap<Vec<FieldLabel>, AlikeRules>; 2],
+}
+
+type FoldMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
+
+/// Indices of the rules of a direction that have the same fields.
+#[derive(Clone, Debug, Default)]
+struct AlikeRules {
+    /// Index of the field for which the rules have most values.
+    field: usize,
+    /// The rules that contain its value, by this value.
+    by_value: FoldMap<Bits, Vec<usize>>,
+    /// The other rules.
+    others: Vec<usize>,
+}
+
+impl AlikeRules {
+    fn new(rules: &[Rule], places: &[usize]) -> Self {
+        let places = || places.iter().filter_map(|place| Some((*place, rules.get(*place)?)));
+        let values =
+            |field| places().filter_map(move |(_, rule)| rule.value(field)).collect::<BTreeSet<_>>().len();
+        let fields = places().map(|(_, rule)| rule.descriptors.len()).min().unwrap_or(0);
+        // The first of several fields with as many values.
+        let field = (0..fields).rev().max_by_key(|field| values(*field)).unwrap_or(0);
+        let mut alike = Self { field, ..Self::default() };
+        for (place, rule) in places() {
+            match rule.value(field) {
+                Some(value) => alike.by_value.entry(value.clone()).or_default().push(place),
+                None => alike.others.push(place),
+            }
+        }
+        alike
+    }
+
+    /// Returns the indices of the rules that may match a packet.
+    fn candidates(&self, packet: &Parsed<'_>) -> impl Iterator<Item = usize> {
+        let value = packet.fields.get(self.field).map(|field| packet.value(field));
+        let with_value = value.and_then(|value| self.by_value.get(&value));
+        with_value.into_iter().flatten().chain(&self.others).copied()
+    }
 }
 
 /// Rules without their index.
@@ -206,7 +246,9 @@ impl Fold {
 
 impl Hasher for Fold {
     fn write(&mut self, octets: &[u8]) {
-        octets.iter().for_each(|octet| self.add((*octet).into()));
+        let (words, rest) = octets.as_chunks();
+        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|octet| self.add((*octet).into()));
     }
 
     fn write_u8(&mut self, value: u8) {
@@ -233,11 +275,11 @@ impl Hasher for Fold {
 impl RuleSet {
     fn new(reading: Reading, rules: [Vec<Rule>; 2]) -> Self {
         let places = rules.each_ref().map(|rules| {
-            let mut places: HashMap<_, Vec<_>, _> = HashMap::default();
+            let mut places: FoldMap<_, Vec<_>> = FoldMap::default();
             for (place, rule) in rules.iter().enumerate() {
                 places.entry(rule.labels()).or_default().push(place);
             }
-            places
+            places.into_iter().map(|(labels, places)| (labels, AlikeRules::new(rules, &places))).collect()
         });
         Self { reading, rules, places }
     }
@@ -281,8 +323,8 @@ impl RuleSet {
 
     fn select<'p>(&self, direction: Direction, packet: &'p [u8]) -> Option<(&Rule, Parsed<'p>)> {
         let parsed = Parsed::parse(&self.reading, direction, packet)?;
-        let places = self.places.get(direction.index())?.get(&parsed.labels())?;
-        let rules = places.iter().filter_map(|place| self.rules(direction).get(*place));
+        let alike = self.places.get(direction.index())?.get(&parsed.labels())?;
+        let rules = alike.candidates(&parsed).filter_map(|place| self.rules(direction).get(place));
         let fitting = rules.filter_map(|rule| Some((rule.residue_bits(&parsed)?, rule)));
         let (_, rule) = fitting.min_by_key(|(bits, rule)| (*bits, rule.id))?;
         Some((rule, parsed))

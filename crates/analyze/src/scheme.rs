@@ -14,7 +14,6 @@ use std::sync::Arc;
 use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::loss::SentPacket;
-use crate::packet::ParsedPacket;
 use crate::settings::{SchemeSpec, Settings};
 use crate::sides::CaptureSide;
 use crate::survey::SurveyedInput;
@@ -26,7 +25,7 @@ const MARGIN: usize = 1024;
 const MOST_SYNS: usize = 4;
 
 /// A compressor and a decompressor at each side of the link.
-trait SchemeEnds: fmt::Debug {
+trait SchemeEnds: fmt::Debug + Send {
     /// Compresses a packet at side `from` to the start of `out`. `None` if the scheme cannot compress such a
     /// packet.
     fn compress(
@@ -106,6 +105,19 @@ pub(crate) enum FormatLabel {
     Ipv6,
 }
 
+/// A packet as the link receives it, without its octets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending {
+    /// Number of the packet in the run.
+    pub(crate) number: u64,
+    pub(crate) now: Instant,
+    /// Side from which it is sent.
+    pub(crate) from: CaptureSide,
+    /// True if the link does not drop it. With loss, a SYN segment is delivered: the packets that follow it in the capture
+    /// show that it arrived, and a compressor may rely on that.
+    pub(crate) has_to_arrive: bool,
+}
+
 /// Outcome of one packet.
 #[derive(Debug)]
 pub(crate) struct Trip {
@@ -171,45 +183,38 @@ impl SchemeLink {
         Self { carrier, sent: Vec::new(), back: Vec::new() }
     }
 
-    /// Sends a packet from side `from` to the other one, and its feedback back. `number` is that of the
-    /// packet in the run; `damage` is true until the requested damage of one octet has happened.
+    /// Sends a packet to the other side, and its feedback back. `damage` is true until the requested damage of one octet
+    /// has happened.
     ///
-    /// With loss, a SYN segment is delivered: the packets that follow it in the capture show that it arrived,
-    /// and a compressor may rely on that. One that the decompressor rejects is sent again, as TCP does.
+    /// A packet that has to arrive is sent again if the decompressor rejects it, as TCP does.
     pub(crate) fn carry(
         &mut self,
         settings: &Settings,
-        number: u64,
-        now: Instant,
-        from: CaptureSide,
-        packet: &ParsedPacket<'_>,
+        sending: Sending,
+        packet: &[u8],
         damage: &mut bool,
     ) -> Trip {
-        let has_to_arrive = settings.loss.is_some() && packet.is_syn();
-        let mut trip = self.carry_once(settings, number, now, from, packet.octets, has_to_arrive, damage);
-        for _ in 1..if has_to_arrive { MOST_SYNS } else { 1 } {
+        let mut trip = self.carry_once(settings, sending, packet, damage);
+        for _ in 1..if sending.has_to_arrive { MOST_SYNS } else { 1 } {
             if !matches!(trip.delivery, Delivery::Lost(_)) {
                 break;
             }
             let before = trip.feedback;
-            trip = self.carry_once(settings, number, now, from, packet.octets, has_to_arrive, damage);
+            trip = self.carry_once(settings, sending, packet, damage);
             trip.feedback.splice(0..0, before);
         }
         trip
     }
 
-    /// Sends a packet once. The link drops it only if it does not have to arrive.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one transmission")]
+    /// Sends a packet once.
     fn carry_once(
         &mut self,
         settings: &Settings,
-        number: u64,
-        now: Instant,
-        from: CaptureSide,
+        sending: Sending,
         packet: &[u8],
-        has_to_arrive: bool,
         damage: &mut bool,
     ) -> Trip {
+        let Sending { number, now, from, has_to_arrive } = sending;
         let room = 2 * packet.len() + MARGIN;
         if self.sent.len() < room {
             self.sent.resize(room, 0);

@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use thinair_link::tariff::{CountedDirections, Tariff};
 use thinair_lowpan::Contexts;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode};
 
 use crate::outcome;
+use crate::sides::CaptureSide;
 
 /// Default number of flows that are listed with all sums.
 pub const MOST_FLOWS: usize = 10_000;
@@ -35,6 +37,8 @@ pub struct Settings {
     pub loss: Option<RandomLoss>,
     /// Price of the link. Default: `None`, not computed.
     pub billing: Option<Billing>,
+    /// Price list that `billing` follows: reports name it, and what packing would save. Default: `None`.
+    pub tariff: Option<Tariff>,
     /// Octets that carriers of a tunnel add around each packet, by carrier: billing units are counted with them, too
     /// ([`Recommendation::carriers`](crate::Recommendation::carriers)). Default: empty.
     pub carriers: Vec<CarrierOverhead>,
@@ -77,6 +81,7 @@ impl Settings {
             learned: Vec::new(),
             loss: None,
             billing: None,
+            tariff: None,
             carriers: Vec::new(),
             link_mtu: None,
             duration: None,
@@ -87,6 +92,21 @@ impl Settings {
             partitions: 1,
             only: 0..u32::MAX,
         }
+    }
+
+    /// Sets the price of the link by its price list.
+    pub fn set_tariff(&mut self, tariff: Tariff) {
+        (self.billing, self.tariff) = (Some(Billing::of(&tariff)), Some(tariff));
+    }
+
+    /// Price of a month of traffic with that price before an allowance.
+    pub fn month_price(&self, price: f64) -> f64 {
+        self.billing.map_or(price, |billing| billing.after_allowance(price))
+    }
+
+    /// Price of the link, if packing is compared.
+    pub(crate) fn packed_billing(&self) -> Option<&Billing> {
+        self.billing.as_ref().filter(|_| self.tariff.is_some())
     }
 
     /// Returns the contexts of a ROHC scheme, if they differ from those of [`Settings::channel`].
@@ -208,11 +228,39 @@ pub struct Billing {
     pub unit: u32,
     /// Price of a unit, in any currency.
     pub price: f64,
+    /// Octets that a packet counts at least. Default: 0.
+    pub floor: u32,
+    /// Counted directions; up is from side A. Default: both.
+    pub directions: CountedDirections,
+    /// Octets a month that cost nothing. Default: 0.
+    pub allowance: u64,
 }
 
 impl Billing {
-    /// Number of units billed for a packet of `octets` octets.
-    pub(crate) fn units(&self, octets: usize) -> u64 {
-        octets.div_ceil(self.unit.max(1) as usize) as u64
+    /// Returns the price of a link that bills both directions, without floor and allowance.
+    pub fn new(unit: u32, price: f64) -> Self {
+        Self { unit, price, floor: 0, directions: CountedDirections::Both, allowance: 0 }
+    }
+
+    /// Returns the price of a link by its price list.
+    pub fn of(tariff: &Tariff) -> Self {
+        let Tariff { step, octet, floor, directions, allowance, .. } = *tariff;
+        Self { unit: step, price: octet * f64::from(step), floor, directions, allowance }
+    }
+
+    /// Number of units billed for a packet of `octets` octets from side `from`.
+    pub(crate) fn units(&self, from: CaptureSide, octets: usize) -> u64 {
+        match (self.directions, from) {
+            (CountedDirections::Up, CaptureSide::B) | (CountedDirections::Down, CaptureSide::A) => 0,
+            (CountedDirections::Both | CountedDirections::Up | CountedDirections::Down, _) => {
+                octets.max(self.floor as usize).div_ceil(self.unit.max(1) as usize) as u64
+            }
+        }
+    }
+
+    /// Price of a month of traffic with that price before the allowance.
+    pub fn after_allowance(&self, price: f64) -> f64 {
+        let free = self.allowance as f64 * self.price / f64::from(self.unit.max(1));
+        (price - free).max(0.0)
     }
 }

@@ -14,6 +14,7 @@ use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
+use crate::bill::{Bill, BillFlow};
 use crate::flow::Directory;
 use crate::outcome::{InputSummary, MOST_COURSES};
 use crate::packet::ParsedPacket;
@@ -33,6 +34,8 @@ pub struct Survey {
     #[serde(with = "portable_inputs")]
     pub(crate) inputs: Vec<Arc<SurveyedInput>>,
     pub(crate) facts: Facts,
+    /// Octets of all frames by cause.
+    pub(crate) bill: Bill,
     largest: Largest,
     /// Number of packets of each partition.
     packets: Vec<u64>,
@@ -63,6 +66,7 @@ struct FlowCount {
     partition: u32,
     packets: u64,
     octets: u64,
+    bill: BillFlow,
 }
 
 /// The largest flows by octets, selected in memory proportional to their number.
@@ -201,15 +205,21 @@ impl Survey {
         while let Some(record) = reader.next_record() {
             match record {
                 Ok(record) => {
-                    if let Some(packet) = summary.count(&mut unpack, &record) {
+                    let packet = summary.count(&mut unpack, &record);
+                    if packet.is_none() {
+                        self.bill.frame(&record);
+                    }
+                    if let Some(packet) = packet {
                         let flow = flows.of(&packet, |side| FlowCount {
                             side,
                             partition: packet.partition(settings.partitions()),
                             packets: 0,
                             octets: 0,
+                            bill: BillFlow::default(),
                         });
                         flow.packets += 1;
                         flow.octets += packet.octets.len() as u64;
+                        self.bill.packet(&record, &packet, &mut flow.bill, &ports);
                         if let Some(learner) = &mut learner {
                             learner.observe(direction(flow.side), packet.octets);
                         }

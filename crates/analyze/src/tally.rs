@@ -11,6 +11,7 @@ use crate::packet::ParsedPacket;
 use crate::portable::names;
 use crate::scheme::{CompressedPacket, Delivery, FormatLabel, Trip};
 use crate::settings::Settings;
+use crate::sides::CaptureSide;
 
 /// Sums of uncompressed packets.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -27,9 +28,10 @@ pub(crate) struct TrafficSums {
 }
 
 impl TrafficSums {
-    /// Adds a packet; `is_first`: the first one of its flow.
+    /// Adds a packet from side `from`; `is_first`: the first one of its flow.
     pub(crate) fn add(
         &mut self,
+        from: CaptureSide,
         packet: &ParsedPacket<'_>,
         application: usize,
         is_first: bool,
@@ -45,7 +47,7 @@ impl TrafficSums {
         if is_first {
             self.first_headers += (packet.headers() + application) as u64;
         }
-        self.units += units(settings, len);
+        self.units += units(settings, from, len);
         self.over_mtu += over_mtu(settings, len);
     }
 }
@@ -125,8 +127,15 @@ impl TryFrom<(String, Option<u16>, u64, u64)> for FormatCount {
 }
 
 impl SchemeSums {
-    /// Adds the trip of a packet; `is_first`: the first one of its flow.
-    pub(crate) fn add(&mut self, layers: &LayersOut, is_first: bool, trip: &Trip, settings: &Settings) {
+    /// Adds the trip of a packet from side `from`; `is_first`: the first one of its flow.
+    pub(crate) fn add(
+        &mut self,
+        from: CaptureSide,
+        layers: &LayersOut,
+        is_first: bool,
+        trip: &Trip,
+        settings: &Settings,
+    ) {
         self.layers.add(layers);
         self.bytes += trip.len as u64;
         if is_first {
@@ -134,9 +143,9 @@ impl SchemeSums {
             self.first_headers += layers.all_headers();
         }
         self.not_applicable += u64::from(trip.not_applicable);
-        self.units += units(settings, trip.len);
+        self.units += units(settings, from, trip.len);
         self.add_around(
-            settings.carriers.iter().map(|carrier| units(settings, trip.len + carrier.octets as usize)),
+            settings.carriers.iter().map(|carrier| units(settings, from, trip.len + carrier.octets as usize)),
         );
         self.over_mtu += over_mtu(settings, trip.len);
         if let Some(compressed) = &trip.compressed {
@@ -150,9 +159,9 @@ impl SchemeSums {
             self.feedback_packets += 1;
             self.feedback_bytes += len as u64;
             // Feedback is sent separately, so it is billed like a packet.
-            self.units += units(settings, len);
+            self.units += units(settings, from.other(), len);
             // In a tunnel it travels with packets.
-            self.add_around(settings.carriers.iter().map(|_| units(settings, len)));
+            self.add_around(settings.carriers.iter().map(|_| units(settings, from.other(), len)));
         }
         match &trip.delivery {
             Delivery::Exact => {}
@@ -246,27 +255,48 @@ impl SizeCounts {
     }
 }
 
-/// Layers of one packet after compression. The compressor consumes headers from the front; the rest is sent
-/// unchanged.
-pub(crate) fn layers_out(
-    packet: &ParsedPacket<'_>,
+/// Layers of a packet, each by the offset of its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LayerEnds {
+    ip: usize,
+    transport: usize,
     application: usize,
-    compressed: Option<&CompressedPacket>,
-) -> LayersOut {
-    let taken = compressed.map_or(0, |compressed| compressed.header_in);
-    let left = |from: usize, to: usize| to.saturating_sub(from.max(taken)) as u64;
-    let (ip, headers) = (packet.ip, packet.headers());
-    LayersOut {
-        rohc: compressed.map_or(0, |compressed| compressed.header_out as u64),
-        ip: left(0, ip),
-        transport: left(ip, headers),
-        application: left(headers, headers + application),
-        payload: left(headers + application, packet.octets.len()),
+    payload: usize,
+}
+
+impl LayerEnds {
+    pub(crate) fn of(packet: &ParsedPacket<'_>, application: usize) -> Self {
+        let transport = packet.headers();
+        let (application, payload) = (transport + application, packet.octets.len());
+        Self { ip: packet.ip, transport, application, payload }
+    }
+
+    /// Octets of all headers.
+    pub(crate) fn headers(&self) -> usize {
+        self.application
+    }
+
+    /// Octets of the packet.
+    pub(crate) fn len(&self) -> usize {
+        self.payload
+    }
+
+    /// Layers after compression. The compressor consumes headers from the front; the rest is sent unchanged.
+    pub(crate) fn out(&self, compressed: Option<&CompressedPacket>) -> LayersOut {
+        let taken = compressed.map_or(0, |compressed| compressed.header_in);
+        let left = |from: usize, to: usize| to.saturating_sub(from.max(taken)) as u64;
+        LayersOut {
+            rohc: compressed.map_or(0, |compressed| compressed.header_out as u64),
+            ip: left(0, self.ip),
+            transport: left(self.ip, self.transport),
+            application: left(self.transport, self.application),
+            payload: left(self.application, self.payload),
+        }
     }
 }
 
-fn units(settings: &Settings, len: usize) -> u64 {
-    settings.billing.map_or(0, |billing| billing.units(len))
+fn units(settings: &Settings, from: CaptureSide, len: usize) -> u64 {
+    settings.billing.map_or(0, |billing| billing.units(from, len))
 }
 
 fn over_mtu(settings: &Settings, len: usize) -> u64 {

@@ -13,7 +13,8 @@ mod text;
 mod unusable;
 pub(crate) mod words;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -21,7 +22,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thinair_analyze::{
     Billing, CarrierOverhead, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeName, SchemeSpec,
-    Settings, Survey, more_contexts,
+    Settings, Survey, Tariff, more_contexts,
 };
 use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
@@ -66,7 +67,7 @@ pub(crate) struct AnalyzeArguments {
     mode: Option<Mode>,
     /// Number of threads; the result does not depend on it
     ///
-    /// Each thread carries some of the --partitions, so more threads than partitions have no effect.
+    /// Each thread carries the packets of some schemes, and of some --partitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     #[command(flatten)]
@@ -74,7 +75,7 @@ pub(crate) struct AnalyzeArguments {
     /// Number of parallel channels of each link, each with contexts of its own
     ///
     /// Both addresses select the channel of a packet. Results depend on this number: more channels have more
-    /// contexts for many flows, and each thread of --jobs carries some of them.
+    /// contexts for many flows.
     #[arg(
         long,
         value_name = "N",
@@ -100,11 +101,22 @@ pub(crate) struct AnalyzeArguments {
     )]
     seed: u64,
     /// Smallest unit that is billed, in octets; packets are rounded up
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "OCTETS",
+        value_parser = clap::value_parser!(u32).range(1..),
+        hide_short_help = true,
+        help_heading = "Link"
+    )]
     billing_unit: Option<u32>,
-    /// Price of a megabyte (10^6 octets), or of a billing unit [default: 1]
+    /// Price of a megabyte (10^6 octets), or of a --billing-unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
+    /// Price list of the link, a file (docs/tariffs.md)
+    ///
+    /// The recommendation goes by its money, and the results have what packing saves.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["billing_unit", "price"], help_heading = "Link")]
+    tariff: Option<PathBuf>,
     /// Count packets that exceed this MTU, before and after compression
     #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
@@ -156,11 +168,11 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
         }
     };
     settings.bases = arguments.channel.bases()?;
+    if let Some(path) = &arguments.tariff {
+        settings.set_tariff(tariff(path)?);
+    }
     if let Some(name) = arguments.channel.template_name(&settings.bases) {
         eprintln!("template {name}");
-    }
-    if arguments.jobs > 1 && arguments.partitions == 1 {
-        eprintln!("note: --jobs has no effect on a single channel; divide the link with --partitions");
     }
     let (mut captures, dropped) = match &arguments.live.interface {
         Some(name) => {
@@ -217,8 +229,8 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     settings.loss =
         arguments.loss.map(|percent| RandomLoss { probability: percent / 100.0, seed: arguments.seed });
     settings.billing = match (arguments.billing_unit, arguments.price) {
-        (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
-        (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
+        (Some(unit), price) => Some(Billing::new(unit, price.unwrap_or(1.0))),
+        (None, price) => price.map(|price| Billing::new(1, price / MEGABYTE)),
     };
     settings.carriers = CarrierOverhead::TUNNEL.to_vec();
     settings.link_mtu = arguments.link_mtu;
@@ -228,6 +240,12 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     settings.damage_one = arguments.damage;
     settings.partitions = arguments.partitions;
     Ok(settings)
+}
+
+fn tariff(path: &Path) -> anyhow::Result<Tariff> {
+    let name = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))
 }
 
 /// Learns bases of profile `coap` from the captures. Returns none if a template file or schemes are given.

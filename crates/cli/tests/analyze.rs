@@ -289,11 +289,10 @@ fn the_number_of_threads_changes_no_octet_and_that_of_partitions_does() {
 }
 
 #[test]
-fn threads_without_partitions_are_no_failure_and_explained() {
+fn threads_share_the_schemes_of_a_single_channel() {
     let output = thinair(&[ONE, "--jobs", "2", "--json"]);
-    assert_eq!(output.status.code(), Some(0));
-    let note = "note: --jobs has no effect on a single channel; divide the link with --partitions\n";
-    assert_eq!((stderr(&output).as_str(), stdout(&output)), (note, stdout(&thinair(&[ONE, "--json"]))));
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(stdout(&output), stdout(&thinair(&[ONE, "--json"])));
 }
 
 #[test]
@@ -575,6 +574,93 @@ fn what_costs_more_in_billing_units_is_not_recommended() {
     let cost = |mode| schemes.iter().find(|one| id(one) == mode).unwrap()["cost_out"].as_f64().unwrap();
     assert!(cost("tcp/u") < cost("tcp/o"));
     assert!(stdout(&thinair(&arguments)).contains("tcp U"));
+}
+
+/// Returns ten readings of 8 octets over UDP and IPv4, a second apart.
+fn readings(name: &str) -> String {
+    let packet = *b"\x45\0\0\x24\0\0\x40\0\x40\x11\xb6\xc5\xc0\0\x02\x01\xc0\0\x02\x02\x13\x8c\x13\x8c\0\x10\0\0thin air";
+    made(name, LinkType::RAW, &vec![packet.to_vec(); 10])
+}
+
+/// Returns the path of a price list with that text.
+fn tariff(name: &str, text: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const FLOOR: &str = "../../docs/tariffs/skylo-monogoto.toml";
+
+/// The arithmetic of that price list: ten packets of 36 octets cost 50 each, and one packet 28 + 80.
+#[test]
+fn under_a_floor_packing_saves_and_compression_does_not() {
+    let arguments = [&*readings("readings.pcap"), "--tariff", FLOOR];
+    let found = json(&arguments);
+    let totals = &found["totals"];
+    assert_eq!((totals["cost_in"].as_f64(), &found["recommendation"]), (Some(500.0), &Value::Null));
+    let packing = |seconds: u64| {
+        let all = totals["packing"].as_array().unwrap();
+        all.iter().find(|one| one["within_seconds"] == seconds).unwrap()["cost"].as_f64()
+    };
+    // Two readings of 8 octets in a packet of 44, for 50.
+    assert_eq!((packing(1), packing(10), packing(300)), (Some(250.0), Some(108.0), Some(108.0)));
+    let text = stdout(&thinair(&arguments));
+    let headline = "leave headers as they are: compression saves nothing under this tariff; packing within 10 s saves 78.4 %";
+    assert!(text.contains(headline), "{text}");
+}
+
+#[test]
+fn a_price_list_counts_directions_steps_and_an_allowance() {
+    let (readings, text) = (readings("readings9.pcap"), fs::read_to_string(FLOOR).unwrap());
+    let cost = |capture: &str, changes: &[(&str, &str)]| {
+        let changed = changes.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
+        let found = json(&[capture, "--tariff", &tariff("changed.toml", &changed)]);
+        (found["totals"]["cost_in"].as_f64().unwrap(), found["recommendation"]["month"]["cost_in"].as_f64())
+    };
+    let (up, down) = (cost(SIX, &[("both", "up")]), cost(SIX, &[("both", "down")]));
+    let both = cost(SIX, &[]);
+    assert!(up.0 > 0.0 && down.0 > 0.0);
+    assert_eq!(up.0 + down.0, both.0);
+    assert_eq!(cost(SIX, &[("floor = 50", "floor = 1000")]).0 % 1_000.0, 0.0);
+    assert!(cost(SIX, &[("step = 1 ", "step = 100 ")]).0 > both.0);
+    let without_floor = ("floor = 50", "floor = 0");
+    let paid = cost(&readings, &[without_floor]);
+    let month = paid.1.unwrap();
+    let half = format!("allowance = {}", (month / 2.0) as u64);
+    let free = cost(&readings, &[without_floor, ("allowance = 0", &half)]);
+    assert_eq!(free.0, paid.0);
+    assert!((free.1.unwrap() - month / 2.0).abs() < 2.0, "{free:?} {month}");
+}
+
+#[test]
+fn a_price_list_that_cannot_be_read_is_named_with_line_and_reason() {
+    let text = fs::read_to_string(FLOOR).unwrap();
+    for (from, to, reason) in [
+        ("step = 1", "step = 0", "line 7: invalid step 0: not within 1 and 65535"),
+        ("currency = \"octet\"\n", "", "missing field `currency`"),
+        ("\"octet\"", "\"doubloon\"", "line 5: unknown currency `doubloon`"),
+        ("amount = 1", "amount = 1e300", "line 6: invalid price 1e300"),
+    ] {
+        let path = tariff("wrong.toml", &text.replace(from, to));
+        let output = thinair(&[ONE, "--tariff", &path]);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+        let (error, file) = (stderr(&output), format!("{path}, line "));
+        assert!(error.contains(&file) && error.contains(reason), "{error}");
+    }
+    let output = thinair(&[ONE, "--tariff", FLOOR, "--price", "1"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn every_price_list_of_the_manual_prices_a_capture() {
+    let lists: Vec<_> =
+        fs::read_dir("../../docs/tariffs").unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(lists.len() >= 5);
+    for list in lists {
+        let found = json(&[SIX, "--tariff", list.to_str().unwrap()]);
+        let (totals, source) = (&found["totals"], &found["totals"]["tariff"]["source"]);
+        assert!(totals["cost_in"].as_f64().unwrap() > 0.0 && !source.as_str().unwrap().is_empty());
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! - [`ConstrainedLink`] has integer time: rate ([`airtime`]), delay, [`jitter`], queues, a shared medium, frames
 //!   ([`framing`]), sleep and duty cycle, described by a [`model`]. [`preset`] has links by name.
 //!
-//! [`energy`] computes the energy that packets cost a device. The content of packets does not matter, nor whether time
+//! [`energy`] computes the energy that packets cost a device, and `tariff`, a feature, reads price lists. The content of packets does not matter, nor whether time
 //! is real or virtual. `no_std`, no panic on octets from outside. Only `ConstrainedLink` allocates, not for each packet,
 //! and within a bound; without the feature `alloc` it is absent.
 //!
@@ -66,6 +66,8 @@ pub mod random;
 pub mod reorder;
 #[cfg(feature = "rohctunnel16")]
 mod rohc_tunnel16;
+#[cfg(feature = "tariff")]
+pub mod tariff;
 
 pub use airtime::{Airtime, LoRa, Ofdm, Rate};
 pub use bit_errors::{BitErrorModel, BitErrors};

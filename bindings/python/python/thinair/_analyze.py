@@ -26,6 +26,7 @@ def analyze(
     shard: tuple[int, int] | None = None,
     survey: "Survey | None" = None,
     most_flows: int | None = None,
+    tariff: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Flows:
     """Return what each scheme makes of the packets of captures, flow by flow.
@@ -47,6 +48,7 @@ def analyze(
             are skipped. Schemes, partitions and flows are those of the survey.
         most_flows: Flows with all sums, the largest by octets. Others have their octets only, and no value in the other
             columns. Default: 10,000.
+        tariff: File with the price list of the link (docs/tariffs.md): `Flows.totals` has prices, and what packing would save.
         progress: Called with the octets read and the octets to read, up to twenty times a second. An exception of it ends
             the analysis.
 
@@ -67,7 +69,9 @@ def analyze(
     several = inputs(captures)
     partitions, most_flows = _or(partitions, 1), _or(most_flows, MOST_FLOWS)
     return Flows(
-        _native.analyze(several, _names(schemes), partitions, shard or (0, 1), most_flows, surveyed, progress, len(several) > 1)
+        _native.analyze(
+            several, _names(schemes), partitions, shard or (0, 1), most_flows, surveyed, progress, len(several) > 1, _prices(tariff)
+        )
     )
 
 
@@ -161,6 +165,14 @@ def files(path: str) -> list[str]:
     if not found:
         raise FileNotFoundError(f"no file matches {path}")
     return found
+
+
+def _prices(tariff: str | os.PathLike[str] | None) -> tuple[str, str] | None:
+    """Path and text of a price list."""
+    if tariff is None:
+        return None
+    with open(tariff, encoding="utf-8") as file:
+        return os.fspath(tariff), file.read()
 
 
 def _names(schemes: Sequence[str] | None) -> list[str] | None:

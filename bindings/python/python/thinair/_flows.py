@@ -53,6 +53,15 @@ class Flows(Frame):
         recommendation: dict[str, Any] | None = json.loads(self._native.recommendation())
         return recommendation
 
+    @property
+    def bill(self) -> Frame:
+        """Octets of all frames by cause, largest first: a table with a row for each cause and protocol.
+
+        Columns: ``cause``, ``protocol``, ``packets``, ``bytes``, ``share`` of all octets, ``remedy``, and ``saves_bytes``, what the remedy
+        saves on these captures where it was tried. Each octet counts once: the sum of ``bytes`` is that of all frames.
+        """
+        return Frame(self._native.bill())
+
     def to_json(self) -> str:
         """The JSON document ``thinair.analyze/1``, as of ``thinair analyze --json``."""
         return self._native.json()

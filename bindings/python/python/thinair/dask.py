@@ -108,7 +108,7 @@ def _shard(
 ) -> Flows:
     """A task: one shard of one file."""
     surveyed = survey._native if survey else None
-    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None, several))
+    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None, several, None))
 
 
 def _octets(url: str) -> Buffer | None:

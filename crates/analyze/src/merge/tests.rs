@@ -141,7 +141,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             ];
             Settings {
                 loss: loss.map(|(probability, seed)| RandomLoss { probability, seed }),
-                billing: billing.map(|(unit, price)| Billing { unit, price }),
+                billing: billing.map(|(unit, price)| Billing::new(unit, price)),
                 link_mtu,
                 most_flows,
                 damage_one,

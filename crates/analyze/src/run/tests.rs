@@ -51,6 +51,10 @@ fn changed(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 fn run(settings: Settings, packets: &[Vec<u8>], nanos: impl Fn(u64) -> u64) -> Outcome {
+    run_in(1, settings, packets, nanos)
+}
+
+fn run_in(threads: usize, settings: Settings, packets: &[Vec<u8>], nanos: impl Fn(u64) -> u64) -> Outcome {
     let mut file = Writer::new(Vec::new(), LinkType::RAW).unwrap();
     for (packet, at) in packets.iter().zip(0..) {
         file.write(Timestamp::from_nanos(nanos(at)), packet).unwrap();
@@ -58,9 +62,33 @@ fn run(settings: Settings, packets: &[Vec<u8>], nanos: impl Fn(u64) -> u64) -> O
     let capture = file.into_inner();
     let mut survey = Survey::default();
     survey.read(&settings, capture.as_slice(), |_| ()).unwrap();
-    let mut analysis = Analysis::new(settings, survey);
+    let mut analysis = Analysis::new(settings, survey).with_threads(threads);
     analysis.read("made.pcap", capture.as_slice(), |_| ()).unwrap();
     analysis.finish()
+}
+
+/// More packets than a batch has, some of them damaged or lost.
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let packets: Vec<_> = (0..3_000)
+        .map(|at| datagram((at % 23) as u8, 99, at, &at.to_be_bytes()[..(at % 3).into()]))
+        .collect();
+    let loss = Some(RandomLoss { probability: 0.05, seed: 1 });
+    for settings in [
+        settings(),
+        Settings { loss, partitions: 3, ..settings() },
+        Settings { damage_one: true, partitions: 2, ..settings() },
+    ] {
+        let json = |threads| {
+            let outcome = run_in(threads, settings.clone(), &packets, |at| at * 1_000_000);
+            assert_eq!((outcome.totals.packets, outcome.totals.flows), (3_000, 23));
+            serde_json::to_string(&outcome).unwrap()
+        };
+        let one = json(1);
+        for threads in [2, 3, 9] {
+            assert!(json(threads) == one, "{threads} threads");
+        }
+    }
 }
 
 #[test]
@@ -264,7 +292,7 @@ fn flows_that_are_not_listed_keep_their_octets() {
 #[test]
 fn where_units_are_billed_a_recommendation_saves_some() {
     // 48 octets are two units of 40, a compressed packet is one.
-    let settings = Settings { billing: Some(Billing { unit: 40, price: 3.0 }), ..settings() };
+    let settings = Settings { billing: Some(Billing::new(40, 3.0)), ..settings() };
     let packets: Vec<_> = (0..400).map(|i| datagram(1, 2, i, b"twenty octets, whole")).collect();
     let outcome = run(settings.clone(), &packets, |at| at * 1_000_000);
     assert!(outcome.recommendation.is_some());

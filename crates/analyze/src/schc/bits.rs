@@ -75,6 +75,12 @@ impl Bits {
     /// True if `octets` contain this value from bit `at` on.
     pub(super) fn starts_at(&self, octets: &[u8], at: usize) -> bool {
         let whole = self.len / 8;
+        if at.is_multiple_of(8) && self.len.is_multiple_of(8) {
+            let there = octets.get(at / 8..at / 8 + whole);
+            if let Some(there) = there {
+                return there == self.as_octets();
+            }
+        }
         let left = self.as_octets().get(..whole).unwrap_or_default();
         left.iter().zip(0..).all(|(octet, i)| *octet == octet_at(octets, at + 8 * i))
             && self
@@ -222,6 +228,11 @@ impl<'i> BitReader<'i> {
     /// Number of remaining bits.
     pub(super) fn left(&self) -> usize {
         (self.octets.len() * 8).saturating_sub(self.at)
+    }
+
+    /// Offset of the next bit.
+    pub(super) fn position(&self) -> usize {
+        self.at
     }
 
     /// Reads `len` bits; `None` if fewer remain.

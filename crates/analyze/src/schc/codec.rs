@@ -1,5 +1,7 @@
 //! Compression and decompression of packets: RuleID, residues, payload, padding (RFC 8724, section 7.2).
 
+use std::borrow::Cow;
+
 use thinair_wire::coder::Writer;
 use thinair_wire::header::coap::option_header;
 use thinair_wire::header::ipv4::Ipv4;
@@ -64,38 +66,41 @@ fn read_size(reader: &mut BitReader<'_>) -> Option<usize> {
 
 /// Appends the packet that results from applying `rule` to `residue`, the octets after the RuleID.
 pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Result<(), SchcError> {
+    let start = out.len();
     let mut reader = BitReader::new(residue);
+    let mut headers = HeaderWriter { writer: BitWriter::new(out), before: 0, option: Vec::new() };
     let mut tkl = 0;
-    let mut values = Vec::with_capacity(rule.descriptors.len());
     for descriptor in &rule.descriptors {
         let value = value(descriptor, tkl, &mut reader)?;
         if descriptor.label.id == FieldId::CoapTkl {
             tkl = value.to_uint().unwrap_or(0) as usize;
         }
-        values.push(value);
+        headers.field(descriptor.label.id, &value)?;
     }
     // Remaining bits of less than an octet are padding.
-    let payload = reader.bits(reader.left() / 8 * 8).ok_or(SchcError::Short)?;
+    let payload = reader.left() / 8 * 8;
     let has_end = rule.descriptors.last().is_some_and(|last| last.label.id == FieldId::CoapOptionEnd);
     let is_coap = rule.descriptors.iter().any(|descriptor| descriptor.label.id == FieldId::CoapVersion);
-    if is_coap && has_end == (payload.len() == 0) {
+    if is_coap && has_end == (payload == 0) {
         return Err(SchcError::Payload);
     }
-    let start = out.len();
-    headers(rule, &values, out)?;
-    out.extend_from_slice(payload.as_octets());
+    headers.writer.push(residue, reader.position(), payload);
     compute(rule, out.get_mut(start..).unwrap_or_default())
 }
 
 /// Returns the value of a field; zero for one that is computed later.
-fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Result<Bits, SchcError> {
+fn value<'r>(
+    descriptor: &'r Descriptor,
+    tkl: usize,
+    reader: &mut BitReader<'_>,
+) -> Result<Cow<'r, Bits>, SchcError> {
     let known = match &descriptor.action {
-        Action::NotSent(value) => return Ok(value.clone()),
+        Action::NotSent(value) => return Ok(Cow::Borrowed(value)),
         Action::Mapping(values) => {
             let index = reader.uint(index_bits(values.len())).ok_or(SchcError::Short)?;
-            return values.get(index as usize).cloned().ok_or(SchcError::Index);
+            return values.get(index as usize).map(Cow::Borrowed).ok_or(SchcError::Index);
         }
-        Action::Compute => return Ok(Bits::of(&[], 0, 16)),
+        Action::Compute => return Ok(Cow::Owned(Bits::of(&[], 0, 16))),
         Action::Lsb(msb) => Some(msb),
         Action::ValueSent => None,
     };
@@ -105,52 +110,55 @@ fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Res
         Length::Variable => read_size(reader).ok_or(SchcError::Short)? * 8,
     };
     let sent = reader.bits(sent).ok_or(SchcError::Short)?;
-    let Some(msb) = known else { return Ok(sent) };
+    let Some(msb) = known else { return Ok(Cow::Owned(sent)) };
     let mut octets = Vec::new();
     let mut writer = BitWriter::new(&mut octets);
     writer.bits(msb);
     writer.bits(&sent);
-    Ok(Bits::of(&octets, 0, msb.len() + sent.len()))
+    Ok(Cow::Owned(Bits::of(&octets, 0, msb.len() + sent.len())))
 }
 
-/// Appends the fields; options with their delta and length.
-fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), SchcError> {
-    let mut writer = BitWriter::new(out);
-    let mut before = 0;
-    let mut option_value = Vec::new();
-    for (descriptor, field) in rule.descriptors.iter().zip(values) {
-        let Some((number, is_last)) = descriptor.label.id.option() else {
-            writer.bits(field);
-            continue;
+/// Appends fields; options with their delta and length.
+struct HeaderWriter<'o> {
+    writer: BitWriter<'o>,
+    /// Number of the option before.
+    before: u32,
+    /// Beginning of the value of an option with several fields.
+    option: Vec<u8>,
+}
+
+impl HeaderWriter<'_> {
+    fn field(&mut self, id: FieldId, value: &Bits) -> Result<(), SchcError> {
+        let Some((number, is_last)) = id.option() else {
+            self.writer.bits(value);
+            return Ok(());
         };
-        option_value.extend_from_slice(field.as_octets());
+        self.option.extend_from_slice(value.as_octets());
         if is_last {
             let mut header = [0; 5];
             let mut coder = Writer::new(&mut header, 0);
-            let mut delta = u32::from(number).saturating_sub(before);
-            let mut length = option_value.len() as u32;
+            let mut delta = u32::from(number).saturating_sub(self.before);
+            let mut length = self.option.len() as u32;
             option_header(&mut coder, &mut delta, &mut length).map_err(|_| SchcError::Length)?;
             let end = coder.finish().map_err(|_| SchcError::Length)?;
-            writer.push(&header, 0, end * 8);
-            writer.push(&option_value, 0, option_value.len() * 8);
-            before = number.into();
-            option_value.clear();
+            self.writer.push(&header, 0, end * 8);
+            self.writer.push(&self.option, 0, self.option.len() * 8);
+            self.before = number.into();
+            self.option.clear();
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Fills in computed values: lengths first, then checksums that cover them (RFC 8724, section 7.4.8).
 fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), SchcError> {
     let is_v4 = packet.first().is_some_and(|octet| octet >> 4 == 4);
     let udp = if is_v4 { Ipv4::LEN } else { Ipv6::LEN };
-    let computed: Vec<_> = rule
-        .descriptors
-        .iter()
-        .filter(|descriptor| descriptor.action == Action::Compute)
-        .map(|descriptor| descriptor.label.id)
-        .collect();
-    for id in &computed {
+    let computed = || {
+        let is_computed = |descriptor: &&Descriptor| matches!(descriptor.action, Action::Compute);
+        rule.descriptors.iter().filter(is_computed).map(|descriptor| descriptor.label.id)
+    };
+    for id in computed() {
         let (at, from) = match id {
             FieldId::Ipv4Length => (2, 0),
             FieldId::Ipv6Length => (4, Ipv6::LEN),
@@ -160,11 +168,11 @@ fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), SchcError> {
         let length = u16::try_from(packet.len().saturating_sub(from)).map_err(|_| SchcError::Length)?;
         put(packet, at, length);
     }
-    if computed.contains(&FieldId::Ipv4Checksum) {
+    if computed().any(|id| id == FieldId::Ipv4Checksum) {
         let checksum = Ipv4::checksum_of(packet.get(..Ipv4::LEN).unwrap_or_default());
         put(packet, 10, checksum);
     }
-    if computed.contains(&FieldId::UdpChecksum) {
+    if computed().any(|id| id == FieldId::UdpChecksum) {
         let checksum = udp_checksum(packet, udp).ok_or(SchcError::Length)?;
         put(packet, udp + 6, checksum);
     }

@@ -201,6 +201,13 @@ pub(super) struct FieldLabel {
     pub(super) computable: bool,
 }
 
+impl FieldLabel {
+    /// True if a rule contains the value at most where all packets have it: packets of one kind may differ in it.
+    pub(super) fn varies(self, value: &Bits) -> bool {
+        self.computable || self.id.knowledge(value) == Knowledge::Any
+    }
+}
+
 /// A field of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ParsedField {
@@ -289,7 +296,11 @@ impl Parser {
     }
 
     fn push(&mut self, id: FieldId, len: usize, computable: bool) {
-        let before = self.fields.iter().filter(|field| field.label.id == id).count();
+        // Only options occur several times.
+        let before = match id.is_option() {
+            true => self.fields.iter().filter(|field| field.label.id == id).count(),
+            false => 0,
+        };
         let label = FieldLabel { id, position: before as u16 + 1, computable };
         self.fields.push(ParsedField { label, at: self.at, len });
         self.at += len;

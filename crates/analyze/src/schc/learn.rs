@@ -1,11 +1,12 @@
 //! Common properties of the packets of a capture, collected in one pass and in bounded memory.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher};
 use std::rc::Rc;
 
 use super::bits::Bits;
 use super::fields::{FieldId, FieldLabel, Knowledge, Parsed};
-use super::{Direction, Reading, RuleSet, derive};
+use super::{Direction, FoldMap, Reading, RuleSet, derive};
 
 /// Maximum number of groups of packets per direction that are distinguished by all properties, and again as
 /// many without distinguishing values, and as many without addresses and ports. A larger capture does not
@@ -14,6 +15,9 @@ const MAX_GROUPS: usize = 1_024;
 
 /// Maximum number of values remembered per field: an index of 5 bits.
 const MAX_VALUES: usize = 32;
+
+/// Maximum number of kinds of packets per direction that are recognized. Others take more time.
+const MAX_KINDS: usize = 4_096;
 
 /// Maximum number of counted values of a field that is chosen per flow.
 const MAX_FLOW_VALUES: usize = 65_536;
@@ -27,9 +31,39 @@ pub(super) const ESTABLISHED: u64 = 8;
 #[derive(Debug, Default)]
 pub struct Learner {
     reading: Reading,
-    groups: [BTreeMap<GroupKey, Group>; 2],
+    directions: [Groups; 2],
     census: Census,
+    /// Properties of the latest packet.
+    properties: Properties,
 }
+
+/// Groups of one direction.
+#[derive(Debug, Default)]
+struct Groups {
+    list: Vec<Group>,
+    /// Indices of the groups.
+    by_key: BTreeMap<GroupKey, usize>,
+    kinds: Vec<Kind>,
+    /// Indices of the kinds.
+    by_properties: FoldMap<Vec<u8>, usize>,
+}
+
+/// Packets with equal properties, which are therefore in one group.
+#[derive(Debug)]
+struct Kind {
+    /// Index of their group; `None` if there were too many groups.
+    group: Option<usize>,
+    labels: Rc<[FieldLabel]>,
+    /// Values of the first packet.
+    values: Vec<Bits>,
+    /// Number of packets after the first one.
+    repeats: u64,
+}
+
+/// Labels and lengths of all fields of a packet, and the values that a [`GroupKey`] contains, as octets. Packets with
+/// equal octets have equal keys.
+#[derive(Debug, Default)]
+struct Properties(Vec<u8>);
 
 /// Common properties of the packets of a group. `None`: may differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,36 +116,116 @@ impl Learner {
     /// Observes a packet.
     pub fn observe(&mut self, direction: Direction, packet: &[u8]) {
         let Some(parsed) = Parsed::parse(&self.reading, direction, packet) else { return };
+        let Some(groups) = self.directions.get_mut(direction.index()) else { return };
         let values: Vec<_> = parsed.fields.iter().map(|field| parsed.value(field)).collect();
+        self.properties.set(&parsed, &values);
+        if groups.repeat(&self.properties, &parsed, &values) {
+            return;
+        }
         for (field, value) in parsed.fields.iter().zip(&values) {
             self.census.count(field.label.id, value);
         }
-        let Some(groups) = self.groups.get_mut(direction.index()) else { return };
-        let mut key = GroupKey::of(&parsed, &values);
-        let is_full = |groups: &BTreeMap<_, _>, key: &GroupKey, times| {
-            groups.len() >= times * MAX_GROUPS && !groups.contains_key(key)
-        };
-        if is_full(groups, &key, 1) {
-            key.values = None;
+        let key = GroupKey::of(&parsed, &values);
+        let labels = Rc::clone(&key.labels);
+        let group = groups.of(key);
+        if let Some(group) = group.and_then(|group| groups.list.get_mut(group)) {
+            group.header = (packet.len() - parsed.payload.len()) as u64;
+            group.add(&values);
         }
-        if is_full(groups, &key, 2) {
-            (key.addresses, key.flow) = (None, None);
+        if groups.kinds.len() < MAX_KINDS {
+            groups.by_properties.insert(self.properties.0.clone(), groups.kinds.len());
+            groups.kinds.push(Kind { group, labels, values, repeats: 0 });
         }
-        if is_full(groups, &key, 3) {
-            return;
-        }
-        let group = groups.entry(key).or_default();
-        group.header = (packet.len() - parsed.payload.len()) as u64;
-        group.add(&values);
+    }
+
+    /// Forgets the kinds of packets: the next packet is observed like the first one of its kind.
+    #[cfg(test)]
+    pub(super) fn forget_kinds(&mut self) {
+        self.directions.iter_mut().for_each(|groups| groups.by_properties.clear());
     }
 
     /// Returns the best rules for the observed packets.
-    pub fn finish(self) -> RuleSet {
-        let [up, dw] = self.groups;
-        let rules = |direction, groups: BTreeMap<_, _>| {
-            derive::rules(direction, groups.into_iter().collect(), &self.census)
-        };
+    pub fn finish(mut self) -> RuleSet {
+        let [up, dw] = self.directions.map(|groups| groups.finish(&mut self.census));
+        let rules = |direction, groups| derive::rules(direction, groups, &self.census);
         RuleSet::new(self.reading, [rules(Direction::Up, up), rules(Direction::Dw, dw)])
+    }
+}
+
+impl Groups {
+    /// Returns the index of the group with a key, or with part of it if there are too many groups.
+    fn of(&mut self, mut key: GroupKey) -> Option<usize> {
+        let is_full = |groups: &BTreeMap<_, _>, key: &GroupKey, times| {
+            groups.len() >= times * MAX_GROUPS && !groups.contains_key(key)
+        };
+        if is_full(&self.by_key, &key, 1) {
+            key.values = None;
+        }
+        if is_full(&self.by_key, &key, 2) {
+            (key.addresses, key.flow) = (None, None);
+        }
+        if is_full(&self.by_key, &key, 3) {
+            return None;
+        }
+        let group = *self.by_key.entry(key).or_insert(self.list.len());
+        if group == self.list.len() {
+            self.list.push(Group::default());
+        }
+        Some(group)
+    }
+
+    /// Counts a packet whose properties an earlier one had; returns false if none had.
+    fn repeat(&mut self, properties: &Properties, packet: &Parsed<'_>, values: &[Bits]) -> bool {
+        let kind = self.by_properties.get(&properties.0).and_then(|kind| self.kinds.get_mut(*kind));
+        let Some(kind) = kind else { return false };
+        kind.repeats += 1;
+        if let Some(group) = kind.group.and_then(|group| self.list.get_mut(group)) {
+            group.repeat(packet, values);
+        }
+        true
+    }
+
+    /// Returns the groups in the order of their keys, and counts the values of packets that repeat properties.
+    fn finish(mut self, census: &mut Census) -> Vec<(GroupKey, Group)> {
+        for Kind { group, labels, values, repeats } in &self.kinds {
+            let seen = group.and_then(|group| self.list.get_mut(group)).map(|group| &mut group.seen);
+            let mut seen = seen.into_iter().flatten();
+            for (label, value) in labels.iter().zip(values) {
+                census.repeat(label.id, value, *repeats);
+                if let Some(seen) = seen.next()
+                    && !label.varies(value)
+                    && let Some(packets) = seen.values.get_mut(value)
+                {
+                    *packets += repeats;
+                }
+            }
+        }
+        let group = |(key, group): (_, usize)| Some((key, std::mem::take(self.list.get_mut(group)?)));
+        self.by_key.into_iter().filter_map(group).collect()
+    }
+}
+
+impl Properties {
+    fn set(&mut self, packet: &Parsed<'_>, values: &[Bits]) {
+        self.0.clear();
+        for (field, value) in packet.fields.iter().zip(values) {
+            field.label.hash(self);
+            self.write_u32(value.len() as u32);
+            if !field.label.varies(value) {
+                self.write(value.as_octets());
+            }
+        }
+    }
+}
+
+/// Collects the octets that a hash processes.
+impl Hasher for Properties {
+    fn write(&mut self, octets: &[u8]) {
+        self.0.extend_from_slice(octets);
+    }
+
+    fn finish(&self) -> u64 {
+        0
     }
 }
 
@@ -125,7 +239,7 @@ impl GroupKey {
             let part = match id {
                 CoapType | CoapTkl | CoapCode => &mut message,
                 Ipv6FlowLabel | UdpDevPort | UdpAppPort => &mut flow,
-                _ if field.label.computable || id.knowledge(value) == Knowledge::Any => continue,
+                _ if field.label.varies(value) => continue,
                 _ if id.is_address() => &mut addresses,
                 _ => &mut others,
             };
@@ -151,9 +265,18 @@ impl Group {
             self.seen = values.iter().map(FieldValues::one).collect();
         } else {
             for (seen, value) in self.seen.iter_mut().zip(values) {
-                seen.add(value, 1);
-                seen.shorten(value);
-                seen.len = (seen.len.0.min(value.len()), seen.len.1.max(value.len()));
+                seen.observe(value);
+            }
+        }
+    }
+
+    /// Adds a packet that differs from an earlier one in fields only that vary. The other ones are counted
+    /// [later](Groups::finish).
+    fn repeat(&mut self, packet: &Parsed<'_>, values: &[Bits]) {
+        self.packets += 1;
+        for ((seen, field), value) in self.seen.iter_mut().zip(&packet.fields).zip(values) {
+            if field.label.varies(value) {
+                seen.observe(value);
             }
         }
     }
@@ -181,7 +304,17 @@ impl FieldValues {
         }
     }
 
+    fn observe(&mut self, value: &Bits) {
+        self.add(value, 1);
+        self.shorten(value);
+        self.len = (self.len.0.min(value.len()), self.len.1.max(value.len()));
+    }
+
+    /// Counts a value; nothing depends on counts that are incomplete.
     fn add(&mut self, value: &Bits, packets: u64) {
+        if !self.complete {
+            return;
+        }
         let has_room = self.values.len() < MAX_VALUES;
         match self.values.get_mut(value) {
             Some(count) => *count += packets,
@@ -218,6 +351,15 @@ impl Census {
         let key = (id, value.clone());
         if self.0.len() < MAX_FLOW_VALUES || self.0.contains_key(&key) {
             *self.0.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Counts further packets with a value.
+    fn repeat(&mut self, id: FieldId, value: &Bits, packets: u64) {
+        if id.knowledge(value) == Knowledge::PerFlow
+            && let Some(count) = self.0.get_mut(&(id, value.clone()))
+        {
+            *count += packets;
         }
     }
 

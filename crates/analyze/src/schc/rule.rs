@@ -102,6 +102,14 @@ impl Rule {
         self.descriptors.iter().map(|descriptor| descriptor.label).collect()
     }
 
+    /// Value that a field of every matching packet has, if it is only one.
+    pub(super) fn value(&self, field: usize) -> Option<&Bits> {
+        match &self.descriptors.get(field)?.action {
+            Action::NotSent(value) => Some(value),
+            Action::Mapping(_) | Action::Lsb(_) | Action::ValueSent | Action::Compute => None,
+        }
+    }
+
     /// Bits of the residue of `packet`, whose labels are those of the rule; `None` if the rule does not
     /// match.
     pub(super) fn residue_bits(&self, packet: &Parsed<'_>) -> Option<usize> {

@@ -8,7 +8,8 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::coap::{Code, Type};
 
 use self::packets::{Addressing, DW6, DirectedPacket, UP6, captured, coap, packet};
-use super::{Checksum, Direction, Learner, NO_COMPRESSION, Ports, Reading, RuleSet, SchcError};
+use super::fields::Parsed;
+use super::{Checksum, Direction, Learner, NO_COMPRESSION, Ports, Reading, Rule, RuleSet, SchcError};
 
 pub(super) fn learned(packets: &[DirectedPacket]) -> RuleSet {
     let mut learner = Learner::default();
@@ -30,6 +31,52 @@ fn proven(rules: &RuleSet, packets: &[DirectedPacket]) -> Vec<Vec<u8>> {
         schc
     };
     packets.iter().map(there_and_back).collect()
+}
+
+/// Returns captured packets, and others of which two kinds have a rule each, and two share one with a list.
+fn captured_and_listed() -> Vec<(String, Vec<DirectedPacket>)> {
+    let get = |path: &u8, mid| UP6.packet(&coap(CON, Code::GET, mid, &[], &[(11, &[*path])], b""));
+    let paths = [[b'a'].repeat(5), [b'b'].repeat(7), [b'c'].repeat(20), [b'd'].repeat(20)].concat();
+    let listed = paths.iter().zip(0..).map(|(path, at)| get(path, at * 1_237)).collect();
+    let mut all = captured();
+    all.push(("listed".to_owned(), listed));
+    all
+}
+
+#[test]
+fn packets_of_known_kinds_count_like_new_ones() {
+    for (name, packets) in captured_and_listed() {
+        let mut learner = Learner::default();
+        for (direction, packet) in &packets {
+            learner.forget_kinds();
+            learner.observe(*direction, packet);
+        }
+        let (rules, without_kinds) = (learned(&packets), learner.finish());
+        for direction in [Direction::Up, Direction::Dw] {
+            assert_eq!(rules.rules(direction), without_kinds.rules(direction), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_rule_of_a_packet_is_the_best_of_all() {
+    for (name, packets) in captured_and_listed() {
+        let rules = learned(&packets);
+        for (direction, packet) in &packets {
+            let parsed = Parsed::parse(&Reading::default(), *direction, packet);
+            let best = parsed.and_then(|parsed| {
+                let alike = rules.rules(*direction).iter().filter(|rule| rule.labels() == parsed.labels());
+                let bits = |rule: &Rule| Some((rule.residue_bits(&parsed)?, rule.id));
+                alike.filter_map(bits).min().map(|(_, id)| id)
+            });
+            let mut schc = Vec::new();
+            assert_eq!(
+                rules.compress(*direction, packet, &mut schc),
+                best.unwrap_or(NO_COMPRESSION),
+                "{name}"
+            );
+        }
+    }
 }
 
 /// Octets of the first and the last packet, with rules derived from all of them.

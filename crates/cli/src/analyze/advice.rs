@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-use thinair_analyze::outcome::Scheme;
+use thinair_analyze::outcome::{PackingCost, Scheme};
 use thinair_analyze::{
     Billing, CarrierCost, MONTH_SECONDS, Outcome, Recommendation, Settings, WORTH_COMPRESSING,
 };
@@ -73,7 +73,12 @@ fn without_recommendation(n: Numerals, settings: &Settings, outcome: &Outcome) -
     if settings.schemes.iter().all(|spec| spec.channel().is_none()) {
         return "none: no scheme of ROHC was compared; add one to --schemes, such as coap".to_owned();
     }
-    if let Some((scheme, saved)) = best_of_rohc(settings, outcome).filter(|(_, saved)| *saved > 0.0) {
+    let best = best_of_rohc(settings, outcome).filter(|(_, saved)| *saved > 0.0);
+    if let (None, Some(_)) = (&best, &settings.tariff) {
+        let packing = packing(n, outcome).unwrap_or_else(|| "packing saves nothing, either".to_owned());
+        return format!("leave headers as they are: compression saves nothing under this tariff; {packing}");
+    }
+    if let Some((scheme, saved)) = best {
         return format!(
             "leave headers as they are: the best scheme of ROHC, {}, saves {}, less than {}",
             words::label(scheme),
@@ -90,6 +95,20 @@ fn without_recommendation(n: Numerals, settings: &Settings, outcome: &Outcome) -
             "leave headers as they are: no scheme of ROHC sends fewer octets of these packets".to_owned()
         }
     }
+}
+
+/// Lead of a longer wait that is worth it, as a share of the price.
+const WORTH_WAITING: f64 = 0.05;
+
+/// Formats as `packing within 30 s saves 61.0 %`: the shortest wait that saves nearly as much as the longest. `None` if no wait saves
+/// anything, or the link has no price list.
+fn packing(n: Numerals, outcome: &Outcome) -> Option<String> {
+    let waits = &outcome.totals.packing;
+    let most = waits.iter().map(|wait| wait.saved_ratio).fold(WORTH_COMPRESSING, f64::max);
+    let is_enough = |wait: &&PackingCost| wait.saved_ratio >= WORTH_COMPRESSING.max(most - WORTH_WAITING);
+    let wait = waits.iter().find(is_enough)?;
+    let saved = n.percent(wait.saved_ratio, 1);
+    Some(format!("packing within {} s saves {saved}", n.integer(wait.within_seconds.into())))
 }
 
 /// The scheme of ROHC that saves most octets, or money if the link has a price, and the share that it saves.
@@ -121,7 +140,7 @@ fn recommended(
     let packets = packet_arguments(settings);
     let lacking: Vec<_> =
         options.given().iter().filter(|given| !given.in_tunnels).map(|given| given.name).collect();
-    let tunnels = if lacking.is_empty() { TunnelCost::all(outcome, best) } else { Vec::new() };
+    let tunnels = if lacking.is_empty() { TunnelCost::all(settings, outcome, best) } else { Vec::new() };
     let feedback = match best.feedback_bytes {
         0 => String::new(),
         octets => format!(", {} of them feedback", n.integer(octets.into())),
@@ -148,6 +167,9 @@ fn recommended(
         ),
         ("in a tunnel", in_tunnels(n, settings, &tunnels, &lacking)),
     ];
+    if let Some(packing) = packing(n, outcome) {
+        rows.push(("packing", format!("{packing} of the price without compression")));
+    }
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
     }
@@ -248,16 +270,17 @@ fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
         "{} -> {}, {source}; to pay where the link itself carries ROHC packets: {}{}",
         n.octets(month.bytes_in),
         n.octets(month.bytes_out),
-        paid(n, before, after),
+        paid(n, settings, before, after),
         if settings.billing.is_some() { "" } else { " at 1.00 a megabyte (--price gives yours)" }
     )
 }
 
-/// Formats as `7.70 -> 1.40, 6.30 less`.
-fn paid(n: Numerals, before: f64, after: f64) -> String {
+/// Formats as `7.70 -> 1.40, 6.30 less`, with the currency of a price list.
+fn paid(n: Numerals, settings: &Settings, before: f64, after: f64) -> String {
     let word = if after > before { "more" } else { "less" };
+    let currency = settings.tariff.as_ref().map_or(String::new(), |tariff| format!(" {}", tariff.currency));
     format!(
-        "{} -> {}, {} {word}",
+        "{} -> {}{currency}, {} {word}",
         n.number(before, 2),
         n.number(after, 2),
         n.number((before - after).abs(), 2)
@@ -282,7 +305,7 @@ struct TunnelCost {
 }
 
 impl TunnelCost {
-    fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
+    fn all(settings: &Settings, outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
         let tunnel = |((name, [a, b]), cost): ((_, [_; 2]), &CarrierCost)| {
             let (before, after) = match (outcome.totals.traffic.cost_in, cost.cost_out) {
@@ -296,7 +319,8 @@ impl TunnelCost {
             };
             let overhead = cost.overhead_bytes;
             let months = MONTH_SECONDS / best.seconds;
-            let month = best.month.is_some().then_some((before * months, after * months));
+            let price = |price: f64| settings.month_price(price * months);
+            let month = best.month.is_some().then(|| (price(before), price(after)));
             Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, saved_ratio, month }
         };
         CARRIERS.into_iter().zip(&best.carriers).map(tunnel).collect()
@@ -308,15 +332,16 @@ fn in_tunnels(n: Numerals, settings: &Settings, tunnels: &[TunnelCost], lacking:
     if !lacking.is_empty() {
         return format!("not possible: `thinair tunnel` has no option --{}", lacking.join(", --"));
     }
-    let of_units = settings.billing.is_some_and(|billing| billing.unit > 1);
+    let of_units = settings.billing.is_some_and(|billing| billing.unit > 1 || billing.floor > 0);
     let part = |tunnel: &TunnelCost| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
             false => format!("{} saved", n.percent(tunnel.saved_ratio, 1)),
         };
         let units = if of_units { " of the price" } else { "" };
-        let money =
-            tunnel.month.map(|(before, after)| format!(", {} to pay a month", paid(n, before, after)));
+        let money = tunnel
+            .month
+            .map(|(before, after)| format!(", {} to pay a month", paid(n, settings, before, after)));
         let money = money.unwrap_or_default();
         format!("{}: {} octets around each packet, {change}{units}{money}", tunnel.name, tunnel.overhead)
     };

@@ -34,8 +34,10 @@ const MOST_PARTS: usize = 6;
 pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) -> Document {
     let shown = ShownSchemes::of(outcome);
     let document = Document::new(title(&shown)).subtitle(subtitle(outcome));
-    let sections = [summary(outcome, &shown), decision(advice), compared(settings, outcome, &shown)];
-    let document = sections.into_iter().chain([layers(outcome, &shown)]).fold(document, Document::section);
+    let sections = [Some(summary(outcome, &shown)), bill(outcome), Some(decision(advice))];
+    let sections = sections.into_iter().flatten();
+    let sections = sections.chain([compared(settings, outcome, &shown), layers(outcome, &shown)]);
+    let document = sections.fold(document, Document::section);
     let details = [all_modes(settings, outcome, &shown), courses(outcome, &shown)];
     let details = details.into_iter().chain([headers(outcome, &shown), flows(outcome), rules(outcome)]);
     let details = details.flatten().chain([captures(outcome)]);
@@ -84,6 +86,41 @@ fn summary(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
         Tile::new("packets that differ", Cell::integer(outcome.mismatches()))
             .detail("after compression and decompression"),
     ])
+}
+
+const BILL: &str = "Each octet of each frame counts once. Packets with data are divided into headers and payload; all others, such as \
+    handshakes, count with all their octets. Header compression saves octets of all headers; the sum stands beside those of IP.";
+
+/// Number of causes that are listed.
+const MOST_CAUSES: usize = 8;
+
+/// Octets of frames by cause, and remedies.
+fn bill(outcome: &Outcome) -> Option<Section> {
+    let columns = [
+        Column::text("cause"),
+        Column::number("octets"),
+        Column::number("share"),
+        Column::text("remedy"),
+        Column::number("saves").unit("B"),
+    ];
+    let mut table = Table::new("", columns);
+    let (listed, others) = outcome.bill.split_at(outcome.bill.len().min(MOST_CAUSES));
+    for row in listed {
+        table.row([
+            Cell::text(words::cause(row)),
+            Cell::integer(row.bytes),
+            Cell::Percent(row.share),
+            row.remedy.map_or(Cell::Empty, Cell::text),
+            row.saves_bytes.map_or(Cell::Empty, Cell::integer),
+        ]);
+    }
+    if !others.is_empty() {
+        let (bytes, share) =
+            others.iter().fold((0, 0.0), |(bytes, share), row| (bytes + row.bytes, share + row.share));
+        let label = format!("{}, listed in --json", counted(others.len() as u64, "smaller cause"));
+        table.row([Cell::text(label), Cell::integer(bytes), Cell::Percent(share), Cell::Empty, Cell::Empty]);
+    }
+    (!listed.is_empty()).then(|| Section::new("What is paid for").text(BILL).table(table))
 }
 
 /// Settings of both ends, and the savings.

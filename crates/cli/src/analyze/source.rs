@@ -103,11 +103,13 @@ impl Captures {
 
     /// Reads all captures again for the analysis, in at most `jobs` threads.
     pub(crate) fn analyze(&self, settings: &Settings, survey: &Survey, jobs: u16) -> anyhow::Result<Outcome> {
-        let shards = survey.shards(jobs.into()).into_iter().enumerate();
+        let shards = survey.shards(jobs.into());
+        let threads = usize::from(jobs) / shards.len();
+        let shards = shards.into_iter().enumerate();
         let parts = thread::scope(|scope| {
             let run = |(number, only)| {
                 let settings = Settings { only, ..settings.clone() };
-                scope.spawn(move || self.shard(settings, survey.clone(), number == 0))
+                scope.spawn(move || self.shard(settings, survey.clone(), threads, number == 0))
             };
             let threads: Vec<_> = shards.map(run).collect();
             let parts =
@@ -120,9 +122,15 @@ impl Captures {
         Ok(Outcome::merge(parts)?)
     }
 
-    /// Reads all captures for a part of the partitions. One of several threads shows its progress.
-    fn shard(&self, settings: Settings, survey: Survey, is_shown: bool) -> anyhow::Result<Outcome> {
-        let mut analysis = Analysis::new(settings, survey);
+    /// Reads all captures for a part of the partitions. One of several parts shows its progress.
+    fn shard(
+        &self,
+        settings: Settings,
+        survey: Survey,
+        threads: usize,
+        is_shown: bool,
+    ) -> anyhow::Result<Outcome> {
+        let mut analysis = Analysis::new(settings, survey).with_threads(threads);
         for (at, (name, file)) in self.files.iter().enumerate() {
             let mut progress = self.progress();
             let shown = |octets| {

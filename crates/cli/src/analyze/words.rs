@@ -1,7 +1,7 @@
 //! Results in sentences.
 
 use thinair_analyze::Settings;
-use thinair_analyze::outcome::{Flow, InputSummary, LateWait, Outcome, Scheme};
+use thinair_analyze::outcome::{BillCause, BillRow, Flow, InputSummary, LateWait, Outcome, Scheme};
 use thinair_report::Numerals;
 use thinair_rohc::Integrity;
 
@@ -282,4 +282,27 @@ pub(crate) fn faults(outcome: &Outcome) -> Vec<String> {
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", N.integer(count.into()))
+}
+
+/// Names a cause of the bill, with its protocol where it has several.
+pub(super) fn cause(row: &BillRow) -> String {
+    let name = match row.cause {
+        BillCause::LinkHeaders => return "headers of frames".to_owned(),
+        BillCause::IpHeaders => return "IP headers".to_owned(),
+        BillCause::TransportHeaders => return "transport headers".to_owned(),
+        BillCause::Payload => "payload",
+        BillCause::ApplicationHeaders => "headers",
+        BillCause::Handshakes => "handshakes",
+        BillCause::Acknowledgments => "acknowledgments without data",
+        BillCause::Keepalives => "keepalives",
+        BillCause::Retransmissions => "sent again",
+        BillCause::NamesAndTime => "names and time",
+        BillCause::LinkNoise => "local network",
+        BillCause::PathProbes => "probes and errors",
+        BillCause::OtherFrames => "other frames",
+    };
+    match row.protocol.as_str() {
+        "other" => name.to_owned(),
+        protocol => format!("{name}: {protocol}"),
+    }
 }

@@ -130,6 +130,8 @@ impl Outputs {
             self.add(&run(thinair, folder, &[&["analyze", "--json"], more].concat()));
         }
         self.add(&run(thinair, folder, &[&["analyze", "--json", &*coap][..], &billed].concat()));
+        let tariff = root().join("docs/tariffs/skylo-monogoto.toml").to_string_lossy().into_owned();
+        self.add(&run(thinair, folder, &["analyze", "--json", &*coap, "--tariff", &tariff]));
         for file in [&*coap, &cut] {
             self.add(&run(thinair, folder, &["chart", "--json", file]));
         }

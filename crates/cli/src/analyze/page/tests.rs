@@ -64,6 +64,7 @@ fn the_decision_comes_first_and_details_are_folded() {
         parts,
         [
             ("", false),
+            ("What is paid for", false),
             ("What to use", false),
             ("Schemes side by side", false),
             ("Where the octets are", false),
