@@ -10,6 +10,11 @@ mod flight;
 mod observers;
 mod pace;
 mod peer;
+#[cfg(feature = "oscore")]
+mod protection;
+#[cfg(not(feature = "oscore"))]
+#[path = "endpoint/unprotected.rs"]
+mod protection;
 mod receive;
 mod remembered;
 mod respond;
@@ -86,6 +91,8 @@ pub struct Endpoint<P> {
     /// Largest number of an Observe option of an observation that has ended.
     ended_sequence: u32,
     bodies: Bodies,
+    #[cfg(feature = "oscore")]
+    contexts: crate::oscore::Contexts,
     timers: BTreeSet<(Instant, Timed)>,
     events: VecDeque<Event<'static, P>>,
     counters: Counters,
@@ -147,6 +154,8 @@ pub struct Counters {
     pub forgotten_early: u64,
     /// Replies and messages that were dropped for lack of memory.
     pub dropped: u64,
+    /// Protected messages that were rejected: changed, repeated, or of an unknown context.
+    pub unverified: u64,
     /// Requests that were answered with 5.03 because too many wait for the application.
     pub overload: u64,
 }
@@ -179,6 +188,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             by_observer: BTreeMap::new(),
             ended_sequence: 0,
             bodies: Bodies::default(),
+            #[cfg(feature = "oscore")]
+            contexts: crate::oscore::Contexts::new(random()),
             timers: BTreeSet::new(),
             events: VecDeque::new(),
             counters: Counters::default(),

@@ -22,7 +22,7 @@ use core::fmt;
 use crate::code::{self, Code};
 use crate::table::SlotKey;
 
-pub use context::{Context, ContextError, ContextParameters, MAX_ID};
+pub use context::{Context, ContextError, ContextParameters, MAX_ID, SequenceNumbers};
 pub(crate) use contexts::Contexts;
 pub use option::OscoreOption;
 pub use protect::{Binding, Protected, Unprotected};

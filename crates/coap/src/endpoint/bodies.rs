@@ -13,6 +13,7 @@ use thinair_wire::time::Instant;
 
 use super::digest::Digest;
 use super::flight::MessageContent;
+use super::protection::ContextId;
 use super::server::PendingRequest;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -22,8 +23,9 @@ use crate::option::OptionList;
 use crate::request::Response;
 use crate::table::SlotKey;
 
-/// Peer and transfer.
-pub(super) type Transfer = (SlotKey, u64);
+/// Peer; context of OSCORE, if it is protected; transfer. **A protected body is never sent without protection, or in another
+/// context.**
+pub(super) type Transfer = (SlotKey, (Option<ContextId>, u64));
 
 /// Bodies that are stored for peers.
 #[derive(Debug, Default)]
@@ -75,7 +77,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         &mut self,
         now: Instant,
         peer: SlotKey,
-        transfer: u64,
+        transfer: (Option<ContextId>, u64),
         code: Code,
         options: OptionList,
         octets: Vec<u8>,

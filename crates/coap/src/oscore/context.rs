@@ -64,15 +64,30 @@ impl fmt::Display for ContextError {
 
 impl core::error::Error for ContextError {}
 
-/// Reserves Sender Sequence Numbers: called with the next one, it returns the first one that may **not** be used, once it has
-/// stored it where it survives. `None`: that has failed, and nothing is sent.
-pub(super) type Reserve = Box<dyn FnMut(u64) -> Option<u64> + Send>;
+/// Storage of Sender Sequence Numbers that survives the process. RFC 8613, appendix B.1.1.
+///
+/// A closure reserves numbers, too, for tests and for contexts that end with the process.
+pub trait SequenceNumbers: Send {
+    /// Reserves numbers from `next` on. Returns the first one that is **not** reserved, after it was stored durably as the next
+    /// one of the next start. `None` if that has failed: nothing is sent.
+    fn reserve(&mut self, next: u64) -> Option<u64>;
+
+    /// Returns the reserved numbers from `next` on: none of them was used, and none will be.
+    fn release(&mut self, next: u64) {
+        let _ = next;
+    }
+}
+
+impl<F: FnMut(u64) -> Option<u64> + Send> SequenceNumbers for F {
+    fn reserve(&mut self, next: u64) -> Option<u64> {
+        self(next)
+    }
+}
 
 /// Security context of two endpoints.
 ///
 /// **A Sender Sequence Number must never be used twice**, also not by another process, after a restart, or by a copy of the
-/// context: two messages with one nonce reveal their contents, and messages can be forged. `reserve` of [`new`](Self::new)
-/// is for that.
+/// context: two messages with one nonce reveal their contents, and messages can be forged. [`SequenceNumbers`] are for that.
 pub struct Context {
     pub(super) common_iv: [u8; NONCE],
     pub(super) sender_key: Zeroizing<[u8; KEY]>,
@@ -84,7 +99,7 @@ pub struct Context {
     next: u64,
     /// First Sender Sequence Number that is not reserved.
     end: u64,
-    reserve: Reserve,
+    numbers: Box<dyn SequenceNumbers>,
     /// `None` after a restart, until a request is known to be fresh.
     pub(super) window: Option<ReplayWindow>,
 }
@@ -92,9 +107,7 @@ pub struct Context {
 impl Context {
     /// Derives a context. RFC 8613, section 3.2.1.
     ///
-    /// `next` is the first Sender Sequence Number that was never used; `reserve` is called with the next number whenever
-    /// there are no reserved ones, and returns the first one that is not reserved, after it has stored that number durably:
-    /// it is `next` of the next start. `None` from it means that nothing can be sent.
+    /// `next` is the first Sender Sequence Number that was never used.
     ///
     /// `is_new`: true if no request was ever received in this context. Otherwise the first request is answered with a
     /// request to echo a value (RFC 8613, appendix B.1.2).
@@ -105,7 +118,7 @@ impl Context {
         parameters: &ContextParameters<'_>,
         next: u64,
         is_new: bool,
-        reserve: impl FnMut(u64) -> Option<u64> + Send + 'static,
+        numbers: impl SequenceNumbers + 'static,
     ) -> Result<Self, ContextError> {
         if parameters.master_secret.len() < KEY {
             return Err(ContextError::ShortSecret);
@@ -148,7 +161,7 @@ impl Context {
             id_context: parameters.id_context.map(Into::into),
             next,
             end: next,
-            reserve: Box::new(reserve),
+            numbers: Box::new(numbers),
             window: is_new.then(ReplayWindow::default),
         };
         derive(parameters.sender_id, b"Key", &mut context.sender_key[..]);
@@ -176,7 +189,7 @@ impl Context {
     /// one was used.
     pub(super) fn take_number(&mut self) -> Option<u64> {
         if self.next >= self.end {
-            self.end = (self.reserve)(self.next)?;
+            self.end = self.numbers.reserve(self.next)?;
         }
         let number = self.next;
         if number >= self.end || number > MAX_NUMBER {
@@ -184,6 +197,12 @@ impl Context {
         }
         self.next += 1;
         Some(number)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.numbers.release(self.next);
     }
 }
 

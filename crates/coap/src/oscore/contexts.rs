@@ -40,9 +40,9 @@ impl Contexts {
 
     fn find(&self, id: &Id, id_context: Option<&[u8]>) -> Option<ContextId> {
         let is = |slot| {
-            self.slab.at(slot).is_some_and(|(_, context)| {
-                context.recipient_id == *id && context.id_context() == id_context
-            })
+            self.slab
+                .at(slot)
+                .is_some_and(|(_, context)| context.recipient_id == *id && context.id_context() == id_context)
         };
         let slot = self.index.find(self.hash(id, id_context), is)?;
         self.slab.at(slot).map(|(key, _)| ContextId(key))

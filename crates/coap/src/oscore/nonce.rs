@@ -109,7 +109,10 @@ mod tests {
     #[test]
     fn the_additional_data_is_that_of_the_examples() {
         let id = Id::new(&[0]).unwrap();
-        assert_eq!(Aad::new(&id, 0x25).octets(), b"\x83\x68Encrypt0\x40\x49\x85\x01\x81\x0a\x41\x00\x41\x25\x40");
+        assert_eq!(
+            Aad::new(&id, 0x25).octets(),
+            b"\x83\x68Encrypt0\x40\x49\x85\x01\x81\x0a\x41\x00\x41\x25\x40"
+        );
         let most = Aad::new(&Id::new(&[7; MAX_ID]).unwrap(), MAX_NUMBER);
         assert_eq!(most.octets().len(), Aad::MOST);
         assert_eq!(Id::new(&[7; MAX_ID + 1]), None);

@@ -145,7 +145,9 @@ impl Context {
         list.push(number::OSCORE, value);
         let marker: &[u8] = if payload.is_empty() { &[] } else { &[0xFF] };
         let mut octets = Vec::with_capacity(1 + inner.octets().len() + 1 + payload.len() + TAG);
-        [&[code.0], inner.octets(), marker, payload].into_iter().for_each(|part| octets.extend_from_slice(part));
+        [&[code.0], inner.octets(), marker, payload]
+            .into_iter()
+            .for_each(|part| octets.extend_from_slice(part));
         let tag = cipher(&self.sender_key)
             .encrypt_inout_detached(&(*nonce).into(), aad.octets(), octets.as_mut_slice().into())
             .expect("a CoAP message is shorter than 65,536 octets");
@@ -228,7 +230,8 @@ impl Context {
         let (code, rest) = octets.split_first().ok_or(OscoreError::Malformed)?;
         let (inner, inner_payload) = split(rest, |_| {}).map_err(|_| OscoreError::Malformed)?;
         // An outer option of which there is an inner one is discarded: section 8.2.
-        let unprotected = |number| is_outer(number) && number != number::OSCORE && inner.first(number).is_none();
+        let unprotected =
+            |number| is_outer(number) && number != number::OSCORE && inner.first(number).is_none();
         let (code, payload) = (Code(*code), inner_payload.len());
         if outer.iter().any(|option| unprotected(option.number)) {
             let mut merged = OptionList::copied(&inner);

@@ -20,7 +20,13 @@ const SECRET: &[u8] = b"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e
 const SALT: &[u8] = b"\x9e\x7c\xa9\x22\x23\x78\x63\x40";
 
 /// Returns client and server of a vector, with the client's next number.
-fn ends(salt: &[u8], id_context: Option<&[u8]>, client: &[u8], server: &[u8], next: u64) -> (Context, Context) {
+fn ends(
+    salt: &[u8],
+    id_context: Option<&[u8]>,
+    client: &[u8],
+    server: &[u8],
+    next: u64,
+) -> (Context, Context) {
     let parameters = |sender_id, recipient_id| ContextParameters {
         master_secret: SECRET,
         master_salt: salt,
@@ -83,10 +89,7 @@ fn keys_are_those_of_appendices_c_1_to_c_3() {
         assert_eq!(client.sender_key[..], hex(sender));
         assert_eq!(client.recipient_key[..], hex(recipient));
         assert_eq!(client.common_iv[..], hex(common_iv));
-        assert_eq!(
-            (&server.sender_key, &server.recipient_key),
-            (&client.recipient_key, &client.sender_key)
-        );
+        assert_eq!((&server.sender_key, &server.recipient_key), (&client.recipient_key, &client.sender_key));
         assert_eq!(server.common_iv, client.common_iv);
     }
 }
@@ -113,14 +116,15 @@ fn requests_are_those_of_appendices_c_4_to_c_6() {
     for ((mut client, mut server), plain, expected) in vectors {
         let (plain, expected) = (hex(plain), hex(expected));
         let plain = Message::read(&plain).unwrap();
-        let (protected, binding) =
-            client.protect_request(plain.code, &plain.options, plain.payload).unwrap();
+        let (protected, binding) = client.protect_request(plain.code, &plain.options, plain.payload).unwrap();
         assert_eq!(written(&plain, &protected), expected);
 
         let received = Message::read(&expected).unwrap();
-        let (request, at_server) =
-            server.unprotect_request(&received.options, received.payload).unwrap();
-        assert_eq!((request.code, request.options(), request.payload()), (plain.code, plain.options, &[][..]));
+        let (request, at_server) = server.unprotect_request(&received.options, received.payload).unwrap();
+        assert_eq!(
+            (request.code, request.options(), request.payload()),
+            (plain.code, plain.options, &[][..])
+        );
         assert_eq!(at_server, binding);
         let again = server.unprotect_request(&received.options, received.payload);
         assert_eq!(again, Err(OscoreError::Replayed));
@@ -133,8 +137,7 @@ fn responses_are_those_of_appendices_c_7_and_c_8() {
     let request = hex("44015d1f00003974396c6f63616c686f737483747631");
     let request = Message::read(&request).unwrap();
     let (protected, asked) = client.protect_request(request.code, &request.options, &[]).unwrap();
-    let (_, binding) =
-        server.unprotect_request(&protected.options.as_options(), &protected.payload).unwrap();
+    let (_, binding) = server.unprotect_request(&protected.options.as_options(), &protected.payload).unwrap();
 
     let plain = hex("64455d1f00003974ff48656c6c6f20576f726c6421");
     let plain = Message::read(&plain).unwrap();
