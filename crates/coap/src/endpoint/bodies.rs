@@ -240,7 +240,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             None => self.peers.pin(pending.peer),
         }
         self.timers.insert((deadline, Timed::Body(BodyDirection::Up, transfer)));
-        let size = block.size.min(self.limits(pending.peer).block);
+        let size = block.size.min(self.limits(pending.peer, pending.transfer.0).block);
         // NUM acknowledges the block in the unit in which it came, unless a smaller one is requested.
         let echoed = Block { size, ..block };
         self.answer_plain(now, pending, Response::new(code::CONTINUE).uint(number::BLOCK1, echoed.to_uint()));

@@ -236,7 +236,6 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.renew_token(key).ok_or(CallError::Cancelled)?;
         }
         let call = self.calls.get(key).ok_or(CallError::Cancelled)?;
-        let limits = self.limits(call.peer);
         let stream =
             self.peers.get(call.peer).and_then(|peer| peer.stream.as_ref()).map(|stream| stream.is_ready());
         let mut options = call.options.clone();
@@ -244,6 +243,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             options.push(number::ECHO, echo);
         }
         let context = call.protection.as_ref().map(CallProtection::context);
+        let limits = self.limits(call.peer, context);
         let overhead = self.overhead(call.token.len(), &options, context);
         let too_large = CallError::MessageTooLarge { limit: limits.message };
         let (mut start, mut end, mut upload) = (0, 0, None);

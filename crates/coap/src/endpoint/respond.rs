@@ -159,7 +159,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         len: usize,
     ) -> Result<Option<BodyPart>, RespondError> {
         let overhead = self.overhead(pending.token.len(), &options, pending.transfer.0);
-        let limits = self.limits(pending.peer);
+        let limits = self.limits(pending.peer, pending.transfer.0);
         let wanted = pending.block2;
         let fits = overhead + 1 + len <= limits.message && (pending.stream || len <= limits.block.octets());
         if fits && wanted.is_none_or(|block| block.num == 0 && len <= block.size.octets()) {
@@ -188,14 +188,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         4 + token + options.octets().len() + OWN_OPTIONS + self.protection_overhead(context)
     }
 
-    pub(super) fn limits(&self, peer: SlotKey) -> MessageLimits {
-        match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
+    pub(super) fn limits(&self, peer: SlotKey, context: Option<ContextId>) -> MessageLimits {
+        let limits = match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
             Some(stream) => stream.limits(),
             None => MessageLimits {
                 message: self.config.limits.max_message,
                 block: self.config.policy.block_size.min(BlockSize::MAX),
             },
-        }
+        };
+        // A ciphertext of AES-CCM with a nonce of 13 octets is at most that long.
+        let most = if context.is_some() { 0xFFFF } else { usize::MAX };
+        MessageLimits { message: limits.message.min(most), ..limits }
     }
 
     /// Returns the largest answer to a request in octets, without protection, if its peer has not shown yet that it receives at

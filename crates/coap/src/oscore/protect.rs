@@ -72,7 +72,8 @@ impl Context {
         3 + OscoreOption::MOST + self.id_context().map_or(0, <[u8]>::len) + 1 + TAG + 1 + 4
     }
 
-    /// Protects a request. `None` if no Sender Sequence Number is left, or none could be reserved. RFC 8613, section 8.1.
+    /// Protects a request. `None` if no Sender Sequence Number is left, none could be reserved, or the message has more than
+    /// 65,535 octets. RFC 8613, section 8.1.
     pub fn protect_request(
         &mut self,
         method: Code,
@@ -91,12 +92,12 @@ impl Context {
         let aad = Aad::new(&self.sender_id, number);
         let nonce = nonce(&self.common_iv, &self.sender_id, number);
         let value = value.write()?;
-        let protected = self.protect(outer, method, options, payload, &value, &nonce, &aad);
+        let protected = self.protect(outer, method, options, payload, &value, &nonce, &aad)?;
         Some((protected, Binding(number)))
     }
 
     /// Protects a response: with the nonce of the request if that has protected none yet, otherwise with a Partial IV of its
-    /// own. `None` if no Sender Sequence Number is left, or none could be reserved. RFC 8613, section 8.3.
+    /// own. `None` as for a request. RFC 8613, section 8.3.
     pub fn protect_response(
         &mut self,
         request: Binding,
@@ -116,7 +117,7 @@ impl Context {
         };
         let is_observe = options.first(number::OBSERVE).is_some();
         let outer = if is_observe { Code::CONTENT } else { Code::CHANGED };
-        Some(self.protect(outer, response, options, payload, &value, &nonce, &aad))
+        self.protect(outer, response, options, payload, &value, &nonce, &aad)
     }
 
     fn protect(
@@ -128,7 +129,7 @@ impl Context {
         value: &[u8],
         nonce: &[u8; NONCE],
         aad: &Aad,
-    ) -> Protected {
+    ) -> Option<Protected> {
         let (mut inner, mut list) = (OptionList::new(), OptionList::new());
         for option in options.iter() {
             match option.number {
@@ -150,9 +151,9 @@ impl Context {
             .for_each(|part| octets.extend_from_slice(part));
         let tag = cipher(&self.sender_key)
             .encrypt_inout_detached(&(*nonce).into(), aad.octets(), octets.as_mut_slice().into())
-            .expect("a CoAP message is shorter than 65,536 octets");
+            .ok()?;
         octets.extend_from_slice(&tag);
-        Protected { code: outer, options: list, payload: octets }
+        Some(Protected { code: outer, options: list, payload: octets })
     }
 
     /// Unprotects a request, and marks its Partial IV as received. RFC 8613, section 8.2.

@@ -340,3 +340,38 @@ fn outer_blocks_are_rejected() {
     let answer = sent(&mut ends.pair.server, at(0)).remove(0);
     assert_eq!(Message::read(&answer).unwrap().code, code::REQUEST_ENTITY_TOO_LARGE);
 }
+
+/// Over a stream messages are longer than AES-CCM allows with a nonce of 13 octets.
+#[test]
+fn a_large_body_over_a_stream_is_divided_so_that_it_can_be_protected() {
+    let mut ends = Protected::new();
+    let EndpointPair { client, server, .. } = &mut ends.pair;
+    client.connected(at(0), PEER);
+    server.connected(at(0), PEER);
+    let body: Vec<u8> = (0..100_000).map(|number| (number % 251) as u8).collect();
+    client.request_protected(at(0), PEER, &Request::put("/store", &body[..]), ends.context).unwrap();
+    let (mut stored, mut answers) = (Vec::new(), Vec::new());
+    for _ in 0..1_000 {
+        for octets in sent(client, at(0)) {
+            let mut octets = &octets[..];
+            while !octets.is_empty() {
+                if let Some(Event::Request { id, message, .. }) =
+                    server.handle_stream(at(0), PEER, &mut octets)
+                {
+                    stored = message.payload.to_vec();
+                    server.respond(at(0), id, &Response::new(Code::CHANGED)).unwrap();
+                }
+            }
+        }
+        for octets in sent(server, at(0)) {
+            let mut octets = &octets[..];
+            while !octets.is_empty() {
+                answers.extend(client.handle_stream(at(0), PEER, &mut octets).map(owned));
+            }
+        }
+    }
+    assert!(stored == body);
+    assert!(
+        answers.iter().any(|event| matches!(event, Event::Response { message, .. } if message.is_success()))
+    );
+}
