@@ -161,7 +161,7 @@ fn a_stored_body_is_not_sent_without_protection() {
     ends.pair.server.respond(at(0), id, &Response::content(ends.body.clone())).unwrap();
     sent(&mut ends.pair.server, at(0));
     assert!(ends.pair.server.held_octets() > 0);
-    // The same resource, from the same address, without protection: it is the application's to answer.
+    // A request for it from this address without protection is the application's to answer.
     let mut datagram = [0; 64];
     let mut builder = Builder::new(&mut datagram, Type::Confirmable, Code::GET, 99, &Token::EMPTY).unwrap();
     builder.option(number::URI_PATH, b"store").unwrap();

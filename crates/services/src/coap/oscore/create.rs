@@ -44,11 +44,20 @@ fn create(
     ] {
         // Writing to a string does not fail.
         let _ = write!(text, "{name}_hex\": \"");
-        octets.iter().for_each(|octet| drop(write!(text, "{octet:02x}")));
+        for octet in octets {
+            let _ = write!(text, "{octet:02x}");
+        }
         text.push('"');
     }
     text.push_str(", \"algorithm\": \"AES-CCM-16-64-128\", \"kdf-hashfun\": \"sha256\"}\n");
-    DirBuilder::new().mode(0o700).create(folder).map_err(FolderError::file(folder))?;
+    let private = |is_recursive| {
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700).recursive(is_recursive);
+        builder
+    };
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let made = parent.map_or(Ok(()), |parent| private(true).create(parent));
+    made.and_then(|()| private(false).create(folder)).map_err(FolderError::file(folder))?;
     let path = folder.join("settings.json");
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
