@@ -76,15 +76,14 @@ pub(crate) struct RequestOptions {
     /// The message is Non-confirmable and sent once (RFC 7252, section 8).
     #[arg(long, value_name = "TIME", value_parser = time, num_args = 0..=1, require_equals = true, default_missing_value = "6s", help_heading = "Request")]
     pub(crate) group: Option<Duration>,
-
-    /// Protect the request with the OSCORE security context in this folder (RFC 8613)
+    /// Encrypt by the OSCORE security context in this folder
     ///
-    /// settings.json and sequence.json in it are in the format of aiocoap; `thinair coap keygen` makes such
-    /// folders. A response that is not protected is not accepted.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "group", help_heading = "Security")]
+    /// RFC 8613. settings.json and sequence.json in it are in the format of aiocoap; `thinair coap keygen` makes
+    /// such folders. A response that is not protected is not accepted.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "group", help_heading = "Request")]
     pub(crate) oscore: Option<PathBuf>,
     /// Use the context of --oscore although its folder was copied: its original is never used again
-    #[arg(long, hide_short_help = true, requires = "oscore", help_heading = "Security")]
+    #[arg(long, hide_short_help = true, requires = "oscore", help_heading = "Request")]
     pub(crate) moved: bool,
 
     /// Congestion control algorithm

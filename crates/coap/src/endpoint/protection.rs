@@ -14,6 +14,7 @@ use super::call::Observing;
 use super::digest::Digest;
 use super::flight::MessageContent;
 use super::remembered::MessageRef;
+use super::server::PendingRequest;
 use crate::block::Block;
 use crate::code::{self, Code, MessageKind};
 use crate::event::{CallError, CallId, Event, RequestError, RequestId};
@@ -29,7 +30,7 @@ use crate::token::Token;
 /// Context of a protected request, and the binding of its responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Protection {
-    pub(super) context: ContextId,
+    context: ContextId,
     request: Binding,
 }
 
@@ -126,7 +127,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Returns the context of a request that waits for its response. `None` if it is not protected.
     pub fn context_of(&self, request: RequestId) -> Option<ContextId> {
-        context_of(self.requests.get(request.0)?.protection)
+        self.requests.get(request.0)?.transfer.0
     }
 
     /// Sends a request like [`request`](Self::request), protected by a context. All its responses have to be protected, too.
@@ -265,7 +266,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         digest: &Digest,
         octets: usize,
     ) -> Option<Event<'static, P>> {
-        let outer = self.pending(now, peer, memory, message, digest, octets, None);
+        let outer = self.pending(now, peer, memory, message, digest, octets);
         if self.contexts.is_empty() || digest.proxy {
             // To an endpoint without contexts the option is not known.
             let mut digest = *digest;
@@ -289,7 +290,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let inner = InnerMessage::new(request, self.config.policy.recognised);
         let protection = Some(Protection { context, request: binding });
         let message = inner.with_header_of(message);
-        let pending = self.pending(now, peer, memory, &message, &inner.digest, octets, protection);
+        let pending = self.pending(now, peer, memory, &message, &inner.digest, octets);
+        let transfer = (Some(context), pending.transfer.1);
+        let pending = PendingRequest { protection, transfer, ..pending };
         if code::kind(message.code) != MessageKind::Request {
             self.answer_plain(now, &pending, Response::new(code::BAD_REQUEST));
             return None;
@@ -316,14 +319,6 @@ pub(super) struct OutOfNumbers;
 fn is_divided(digest: &Digest) -> bool {
     let is_part = |block: Option<Block>| block.is_some_and(|block| block.more || block.num > 0);
     is_part(digest.block1) || is_part(digest.block2)
-}
-
-/// Returns the context of a protected exchange.
-pub(super) const fn context_of(protection: Option<Protection>) -> Option<ContextId> {
-    match protection {
-        Some(Protection { context, .. }) => Some(context),
-        None => None,
-    }
 }
 
 impl CallProtection {

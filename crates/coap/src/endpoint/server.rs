@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 
 use super::digest::{Digest, ECHO};
 use super::flight::MessageContent;
-use super::protection::{ContextId, Protection, context_of};
+use super::protection::{ContextId, Protection};
 use super::remembered::{MessageRef, Reply};
 use super::{Endpoint, QueuedSend};
 use crate::block::{Block, BlockSize};
@@ -65,7 +65,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if digest.is_protected {
             return self.handle_protected_request(now, peer, memory, &message, digest, octets);
         }
-        let pending = self.pending(now, peer, memory, &message, digest, octets, None);
+        let pending = self.pending(now, peer, memory, &message, digest, octets);
         self.handle_open_request(now, &pending, message, digest)
     }
 
@@ -77,7 +77,6 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         message: &Message<'_>,
         digest: &Digest,
         octets: usize,
-        protection: Option<Protection>,
     ) -> PendingRequest {
         let confirmable = message.message_type == Type::Confirmable;
         PendingRequest {
@@ -90,13 +89,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             method: message.code,
             memory,
             no_response: digest.no_response,
-            transfer: (context_of(protection), digest.transfer(message.code)),
+            transfer: (None, digest.transfer(message.code)),
             octets: octets as u32,
             block1: digest.block1,
             block2: digest.block2,
             observe: None,
             observer: None,
-            protection,
+            protection: None,
             deadline: Instant::from_nanos(now.as_nanos().saturating_add(self.processing_delay)),
         }
     }

@@ -108,10 +108,6 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 }
 
-pub(super) const fn context_of(_protection: Option<Protection>) -> Option<ContextId> {
-    None
-}
-
 impl CallProtection {
     pub(super) const fn context(&self) -> ContextId {
         match *self {}

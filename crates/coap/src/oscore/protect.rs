@@ -86,13 +86,10 @@ impl Context {
             kid_context: self.id_context(),
             kid: Some(self.sender_id.octets()),
         };
-        let is_observe = options.first(number::OBSERVE).is_some();
-        // Section 4.2.
-        let outer = if is_observe { code::FETCH } else { Code::POST };
         let aad = Aad::new(&self.sender_id, number);
         let nonce = nonce(&self.common_iv, &self.sender_id, number);
         let value = value.write()?;
-        let protected = self.protect(outer, method, options, payload, &value, &nonce, &aad)?;
+        let protected = self.protect(method, options, payload, &value, &nonce, &aad)?;
         Some((protected, Binding(number)))
     }
 
@@ -115,14 +112,11 @@ impl Context {
             let value = OscoreOption { partial_iv: Some(number), ..OscoreOption::default() }.write()?;
             (value, nonce(&self.common_iv, &self.sender_id, number))
         };
-        let is_observe = options.first(number::OBSERVE).is_some();
-        let outer = if is_observe { Code::CONTENT } else { Code::CHANGED };
-        self.protect(outer, response, options, payload, &value, &nonce, &aad)
+        self.protect(response, options, payload, &value, &nonce, &aad)
     }
 
     fn protect(
         &self,
-        outer: Code,
         code: Code,
         options: &Options<'_>,
         payload: &[u8],
@@ -130,6 +124,13 @@ impl Context {
         nonce: &[u8; NONCE],
         aad: &Aad,
     ) -> Option<Protected> {
+        // Section 4.2.
+        let outer = match (code.class(), options.first(number::OBSERVE)) {
+            (0, None) => Code::POST,
+            (0, Some(_)) => code::FETCH,
+            (_, None) => Code::CHANGED,
+            (_, Some(_)) => Code::CONTENT,
+        };
         let (mut inner, mut list) = (OptionList::new(), OptionList::new());
         for option in options.iter() {
             match option.number {
