@@ -23,6 +23,18 @@ impl Contexts {
         Self { slab: Slab::new(usize::MAX), index: Index::default(), hash_key }
     }
 
+    /// Octets of memory, without ID Contexts and stores of numbers.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.slab.capacity() + self.index.capacity()
+    }
+
+    /// Largest number of contexts that are compared to find one.
+    #[cfg(test)]
+    pub(crate) fn longest_bucket(&self) -> usize {
+        self.index.longest_bucket()
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.slab.len() == 0
     }

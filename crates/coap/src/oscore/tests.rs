@@ -196,8 +196,25 @@ fn nothing_is_protected_with_a_number_that_is_not_reserved() {
 }
 
 #[test]
-fn a_context_is_small() {
+fn contexts_of_10_000_peers_are_small_and_found_at_once() {
     assert!(size_of::<Context>() <= 400, "{}", size_of::<Context>());
+    let mut contexts = Contexts::new(7);
+    let mut clients = Vec::new();
+    for number in 0..10_000_u16 {
+        let (client, server) = ends(SALT, None, &number.to_be_bytes(), b"s", 0);
+        contexts.insert(server).unwrap();
+        clients.push(client);
+    }
+    assert!(contexts.capacity() <= 5_000_000, "{}", contexts.capacity());
+    assert_eq!(contexts.insert(ends(SALT, None, &[0, 7], b"s", 0).1), Err(ContextError::Ambiguous));
+    let mut found = std::collections::BTreeSet::new();
+    for client in &mut clients {
+        let (request, _) = client.protect_request(Code::GET, &Options::default(), &[]).unwrap();
+        let opened = contexts.unprotect_request(&request.options.as_options(), &request.payload);
+        let (_, context, _) = opened.unwrap();
+        assert!(found.insert(context));
+    }
+    assert!(contexts.longest_bucket() <= 12, "{}", contexts.longest_bucket());
 }
 
 proptest! {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thinair_coap::oscore::{Context, ContextError, SequenceNumbers};
-use thinair_os::folder;
+use thinair_os::{folder, privileges};
 
 pub use create::create_pair;
 
@@ -59,6 +59,9 @@ pub enum FolderError {
         /// Reason.
         why: ContextError,
     },
+    /// A system call failed.
+    #[error(transparent)]
+    Os(#[from] thinair_os::Error),
     /// Another process uses the folder.
     #[error("another process uses the security context in `{}`: end it, or make a context for each", .0.display())]
     Locked(PathBuf),
@@ -101,11 +104,14 @@ struct Mark {
 
 /// Opens the context in a folder. `is_moved`: the folder was copied, and its original is not used any more.
 ///
-/// Sender Sequence Numbers are reserved before this returns; the folder stays locked as long as the context exists.
+/// Sender Sequence Numbers are reserved before this returns; the folder stays locked as long as the context exists. From then on
+/// the process leaves no core dumps.
 ///
 /// # Errors
 /// The folder is in use, was copied, or has no context; or numbers cannot be stored.
 pub fn open(path: &Path, is_moved: bool) -> Result<Context, FolderError> {
+    // Before there is a secret.
+    privileges::hide_memory()?;
     let settings = settings::read(path)?;
     let lock = lock(path)?;
     let (sequence_path, mark_path) = (path.join("sequence.json"), path.join("thinair.json"));

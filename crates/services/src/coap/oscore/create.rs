@@ -10,21 +10,19 @@ use zeroize::Zeroizing;
 
 use super::FolderError;
 
-/// Sender ID of servers.
-const SERVER_ID: &[u8] = b"s";
-
 /// Makes a context with a random secret: a new folder for the client, and one for the server. `client_id` is the client's Sender
-/// ID, which differs from that of the server's other clients.
+/// ID, which differs from that of the server's other clients. That of the server is random: no message has it.
 ///
 /// # Errors
 /// A folder exists already, or cannot be made; or the system has no random numbers.
 pub fn create_pair(client: &Path, server: &Path, client_id: &[u8]) -> Result<(), FolderError> {
-    let mut random = Zeroizing::new([0; 16 + 8]);
+    let mut random = Zeroizing::new([0; 16 + 8 + 4]);
     let no_random = |why: getrandom::Error| io::Error::other(why.to_string());
     getrandom::fill(&mut random[..]).map_err(no_random).map_err(FolderError::file(client))?;
-    let (secret, salt) = random.split_at(16);
-    create(client, secret, salt, client_id, SERVER_ID)?;
-    create(server, secret, salt, SERVER_ID, client_id)
+    let (secret, others) = random.split_at(16);
+    let (salt, server_id) = others.split_at(8);
+    create(client, secret, salt, client_id, server_id)?;
+    create(server, secret, salt, server_id, client_id)
 }
 
 fn create(
