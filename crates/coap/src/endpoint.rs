@@ -170,10 +170,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             nanos(config.timing.transmission.exchange_lifetime()),
             nanos(config.timing.transmission.non_lifetime()),
         ];
+        let hash_key = random();
         Self {
             lifetimes,
             processing_delay: nanos(config.timing.processing_delay),
-            peers: Peers::new(config.limits.max_peers, random()),
+            peers: Peers::new(config.limits.max_peers, hash_key),
             remembered: Remembered::new(config.limits.remembered),
             octets: OctetRing::new(config.limits.remembered_octets.max(config.limits.max_message)),
             outgoing: VecDeque::new(),
@@ -189,7 +190,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             ended_sequence: 0,
             bodies: Bodies::default(),
             #[cfg(feature = "oscore")]
-            contexts: crate::oscore::Contexts::new(random()),
+            contexts: crate::oscore::Contexts::new(hash_key),
             timers: BTreeSet::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
