@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod discover;
+mod keygen;
 pub(crate) mod names;
 pub(crate) mod options;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,8 @@ pub(crate) enum CoapCommand {
     /// List the resources of a server (/.well-known/core, RFC 6690)
     #[command(after_long_help = request::EXIT_STATUS)]
     Discover(Box<request::RequestArguments>),
+    /// Make a security context for a client and a server (OSCORE, RFC 8613)
+    Keygen(keygen::KeygenArguments),
     /// Serve a folder, or test resources
     Serve(serve::ServeArguments),
 }
@@ -60,6 +63,7 @@ pub(crate) fn run(task: &CoapCommand) -> anyhow::Result<ExitCode> {
         CoapCommand::Ipatch(arguments) => request::run_with_body(code::IPATCH, arguments),
         CoapCommand::Observe(arguments) => request::observe(arguments),
         CoapCommand::Discover(arguments) => request::discover(arguments),
+        CoapCommand::Keygen(arguments) => keygen::run(arguments),
         CoapCommand::Serve(arguments) => serve::run(arguments),
     }
 }

@@ -10,6 +10,11 @@ mod flight;
 mod observers;
 mod pace;
 mod peer;
+#[cfg(feature = "oscore")]
+mod protection;
+#[cfg(not(feature = "oscore"))]
+#[path = "endpoint/unprotected.rs"]
+mod protection;
 mod receive;
 mod remembered;
 mod respond;
@@ -86,6 +91,8 @@ pub struct Endpoint<P> {
     /// Largest number of an Observe option of an observation that has ended.
     ended_sequence: u32,
     bodies: Bodies,
+    #[cfg(feature = "oscore")]
+    contexts: crate::oscore::Contexts,
     timers: BTreeSet<(Instant, Timed)>,
     events: VecDeque<Event<'static, P>>,
     counters: Counters,
@@ -147,6 +154,8 @@ pub struct Counters {
     pub forgotten_early: u64,
     /// Replies and messages that were dropped for lack of memory.
     pub dropped: u64,
+    /// Protected messages that were rejected: changed, repeated, or of an unknown context.
+    pub unverified: u64,
     /// Requests that were answered with 5.03 because too many wait for the application.
     pub overload: u64,
 }
@@ -161,10 +170,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             nanos(config.timing.transmission.exchange_lifetime()),
             nanos(config.timing.transmission.non_lifetime()),
         ];
+        let hash_key = random();
         Self {
             lifetimes,
             processing_delay: nanos(config.timing.processing_delay),
-            peers: Peers::new(config.limits.max_peers, random()),
+            peers: Peers::new(config.limits.max_peers, hash_key),
             remembered: Remembered::new(config.limits.remembered),
             octets: OctetRing::new(config.limits.remembered_octets.max(config.limits.max_message)),
             outgoing: VecDeque::new(),
@@ -179,6 +189,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             by_observer: BTreeMap::new(),
             ended_sequence: 0,
             bodies: Bodies::default(),
+            #[cfg(feature = "oscore")]
+            contexts: crate::oscore::Contexts::new(hash_key),
             timers: BTreeSet::new(),
             events: VecDeque::new(),
             counters: Counters::default(),

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::code::Code;
+use crate::code::{self, Code};
 use crate::request::Received;
 use crate::table::SlotKey;
 
@@ -162,6 +162,17 @@ pub enum CallError {
         /// Option Number.
         number: u16,
     },
+    /// Response to a protected request that is not protected: the server has no such security context, or rejects it. It may be
+    /// anybody's.
+    NotProtected {
+        /// Response Code.
+        code: Code,
+    },
+    /// Response that cannot be unprotected.
+    #[cfg(feature = "oscore")]
+    Oscore(crate::oscore::OscoreError),
+    /// No Sender Sequence Number: all were used, or none could be stored.
+    NoSequenceNumber,
     /// Call of [`Endpoint::cancel`](crate::Endpoint::cancel).
     Cancelled,
     /// End of the stream.
@@ -193,6 +204,20 @@ impl fmt::Display for CallError {
             Self::BadOption { number } => {
                 write!(f, "the response has the unknown critical option {number}")
             }
+            Self::NotProtected { code } => {
+                let why = match *code {
+                    code::UNAUTHORIZED => {
+                        ": the server has no such security context, or had the request before"
+                    }
+                    code::BAD_REQUEST => ": the server has other keys for this security context",
+                    code::BAD_OPTION => ": the server does not support OSCORE",
+                    _ => "",
+                };
+                write!(f, "the answer to the protected request is {code}, not protected{why}")
+            }
+            #[cfg(feature = "oscore")]
+            Self::Oscore(error) => write!(f, "the response is not accepted: {error}"),
+            Self::NoSequenceNumber => write!(f, "no Sender Sequence Number could be reserved"),
             Self::Cancelled => write!(f, "cancelled"),
             Self::Closed => write!(f, "the stream has ended"),
         }
@@ -220,6 +245,10 @@ pub enum RequestError {
         /// Largest message, in octets.
         limit: usize,
     },
+    /// The endpoint does not have the security context.
+    NoContext,
+    /// No Sender Sequence Number: all were used, or none could be stored.
+    NoSequenceNumber,
     /// The stream has ended, or is about to.
     Closed,
 }
@@ -233,6 +262,8 @@ impl fmt::Display for RequestError {
             Self::NotAMethod(code) => write!(f, "{code} is not a method"),
             Self::Option => write!(f, "an option value is too long to encode"),
             Self::TooLarge { limit } => write!(f, "options and one block have more than {limit} octets"),
+            Self::NoContext => write!(f, "the endpoint has no such security context"),
+            Self::NoSequenceNumber => write!(f, "no Sender Sequence Number could be reserved"),
             Self::Closed => write!(f, "the stream has ended"),
         }
     }
@@ -252,6 +283,8 @@ pub enum RespondError {
     Option,
     /// [`Limits::max_flights`](crate::Limits::max_flights) messages wait.
     TooManyFlights,
+    /// The response cannot be protected: there is no Sender Sequence Number, or the context is gone.
+    NotProtected,
 }
 
 impl fmt::Display for RespondError {
@@ -261,6 +294,9 @@ impl fmt::Display for RespondError {
             Self::NotAResponse(code) => write!(f, "{code} is not a Response Code"),
             Self::Option => write!(f, "the options do not fit into a message"),
             Self::TooManyFlights => write!(f, "too many messages wait for their acknowledgement"),
+            Self::NotProtected => {
+                write!(f, "no Sender Sequence Number could be reserved, or the context is gone")
+            }
         }
     }
 }

@@ -57,6 +57,8 @@ pub mod link_format;
 pub mod message;
 pub mod number;
 pub mod option;
+#[cfg(feature = "oscore")]
+pub mod oscore;
 mod request;
 mod ring;
 pub mod stream;

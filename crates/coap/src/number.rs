@@ -16,7 +16,7 @@ pub const OBSERVE: u16 = 6;
 pub const URI_PORT: u16 = 7;
 /// Location-Path: 0 to 255 octets, repeatable.
 pub const LOCATION_PATH: u16 = 8;
-/// OSCORE (RFC 8613), which this crate does not implement.
+/// OSCORE: 0 to 255 octets (RFC 8613).
 pub const OSCORE: u16 = 9;
 /// Uri-Path: 0 to 255 octets, repeatable.
 pub const URI_PATH: u16 = 11;
@@ -26,6 +26,8 @@ pub const CONTENT_FORMAT: u16 = 12;
 pub const MAX_AGE: u16 = 14;
 /// Uri-Query: 0 to 255 octets, repeatable.
 pub const URI_QUERY: u16 = 15;
+/// Hop-Limit: uint of 1 octet (RFC 8768).
+pub const HOP_LIMIT: u16 = 16;
 /// Accept: uint of 0 to 2 octets.
 pub const ACCEPT: u16 = 17;
 /// Location-Query: 0 to 255 octets, repeatable.
@@ -75,7 +77,8 @@ pub const fn allows(number: u16, length: usize) -> bool {
         IF_NONE_MATCH => length == 0,
         OBSERVE | BLOCK1 | BLOCK2 => length <= 3,
         URI_PORT | CONTENT_FORMAT | ACCEPT => length <= 2,
-        LOCATION_PATH | URI_PATH | URI_QUERY | LOCATION_QUERY => length <= 255,
+        HOP_LIMIT => length == 1,
+        OSCORE | LOCATION_PATH | URI_PATH | URI_QUERY | LOCATION_QUERY => length <= 255,
         MAX_AGE | SIZE1 | SIZE2 => length <= 4,
         PROXY_URI => 1 <= length && length <= 1034,
         ECHO => 1 <= length && length <= 40,
@@ -97,6 +100,7 @@ pub const fn is_repeatable(number: u16) -> bool {
             | OSCORE
             | CONTENT_FORMAT
             | MAX_AGE
+            | HOP_LIMIT
             | ACCEPT
             | BLOCK1
             | BLOCK2
@@ -136,6 +140,7 @@ mod tests {
             LOCATION_PATH,
             CONTENT_FORMAT,
             MAX_AGE,
+            HOP_LIMIT,
             LOCATION_QUERY,
             SIZE2,
             SIZE1,

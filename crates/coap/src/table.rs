@@ -122,6 +122,16 @@ impl Index {
         self.buckets.capacity() * 4 + self.links.capacity() * 8
     }
 
+    /// Number of slots in the fullest bucket.
+    #[cfg(all(test, feature = "oscore"))]
+    pub(crate) fn longest_bucket(&self) -> usize {
+        let next =
+            |slot: &u32| self.links.get(*slot as usize).map(|(next, _)| *next).filter(|next| *next != NONE);
+        let len =
+            |first: &u32| core::iter::successors(Some(*first).filter(|first| *first != NONE), next).count();
+        self.buckets.iter().map(len).max().unwrap_or(0)
+    }
+
     #[inline]
     fn bucket(&self, hash: u32) -> usize {
         hash as usize & (self.buckets.len().wrapping_sub(1))

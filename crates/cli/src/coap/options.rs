@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
+use thinair_coap::oscore::MAX_ID;
 use thinair_coap::{BlockSize, Config, Limits, OptionList, Policy, Timing, Tokens, Uri, number};
 
 use super::names::{self, OptionFormat};
@@ -75,6 +76,15 @@ pub(crate) struct RequestOptions {
     /// The message is Non-confirmable and sent once (RFC 7252, section 8).
     #[arg(long, value_name = "TIME", value_parser = time, num_args = 0..=1, require_equals = true, default_missing_value = "6s", help_heading = "Request")]
     pub(crate) group: Option<Duration>,
+    /// Encrypt by the OSCORE security context in this folder
+    ///
+    /// RFC 8613. settings.json and sequence.json in it are in the format of aiocoap; `thinair coap keygen` makes
+    /// such folders. A response that is not protected is not accepted.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "group", help_heading = "Request")]
+    pub(crate) oscore: Option<PathBuf>,
+    /// Use the context of --oscore although its folder was copied: its original is never used again
+    #[arg(long, hide_short_help = true, requires = "oscore", help_heading = "Request")]
+    pub(crate) moved: bool,
 
     /// Congestion control algorithm
     #[arg(long, value_enum, hide_short_help = true, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
@@ -127,7 +137,7 @@ pub(crate) struct RequestOptions {
 
 /// Octets given as an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OptionOctets(Vec<u8>);
+pub(crate) struct OptionOctets(pub(super) Vec<u8>);
 
 impl RequestOptions {
     /// Returns the settings of the endpoint.
@@ -210,6 +220,12 @@ fn of_length(number: u16, text: &str) -> Result<OptionOctets, String> {
     octets
         .map(OptionOctets)
         .ok_or_else(|| "expected up to 8 octets in hexadecimal digits, as in 0x1f2e".to_owned())
+}
+
+/// Parses a Sender ID of OSCORE.
+pub(super) fn identifier(text: &str) -> Result<OptionOctets, String> {
+    let octets = hexadecimal(text.strip_prefix("0x").unwrap_or(text)).filter(|id| id.len() <= MAX_ID);
+    octets.map(OptionOctets).ok_or_else(|| format!("expected up to {MAX_ID} octets in hexadecimal digits"))
 }
 
 /// Parses an option that has no command-line option of its own.

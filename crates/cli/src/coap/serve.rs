@@ -47,6 +47,19 @@ pub(crate) struct ServeArguments {
     /// Serve the resources of the ETSI CoAP plugtests [default: only without --root]
     #[arg(long, help_heading = "Resources")]
     test_resources: bool,
+    /// Serve protected requests: with the OSCORE security context in this folder, or those in the folders in it; may be
+    /// repeated
+    ///
+    /// A request that is not protected is answered with 4.01. A file rights.json in the folder of a context
+    /// limits its requests, as in {"/time": ["GET"], "/store/*": ["*"]}; others are answered with 4.03.
+    #[arg(long, value_name = "FOLDER", help_heading = "Security")]
+    oscore: Vec<PathBuf>,
+    /// Serve this resource without protection, too; with /* at its end, all below; may be repeated
+    #[arg(long, value_name = "PATH", value_parser = path, requires = "oscore", help_heading = "Security")]
+    unprotected: Vec<String>,
+    /// Use contexts of --oscore although their folders were copied: their originals are never used again
+    #[arg(long, requires = "oscore", help_heading = "Security")]
+    moved: bool,
     /// Maximum size of a file to serve or receive, in octets
     ///
     /// Block-wise transfers use memory for four bodies of this size.
@@ -71,6 +84,14 @@ pub(crate) struct ServeArguments {
     /// Log every request; twice: log everything
     #[arg(long, short, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+/// Parses the path of a resource.
+fn path(text: &str) -> Result<String, String> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("expected a path that begins with a slash, as in /time".to_owned()),
+    }
 }
 
 /// Parses an address with an optional port.
@@ -100,8 +121,9 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use anyhow::Context as _;
+    use thinair_services::coap::oscore;
     use thinair_services::coap::server::{
-        FileResource, Listen, ResourceServer, Resources, ServerSettings, Tests, Time,
+        FileResource, Listen, ResourceServer, Resources, Rights, ServerSettings, Tests, Time,
     };
 
     crate::log::to_stderr(match arguments.verbose {
@@ -140,6 +162,14 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         site.add(FileResource::open(root, max_body, arguments.writable)?);
     }
     let mut server = ResourceServer::open(&settings, site)?;
+    for folder in &arguments.oscore {
+        for folder in oscore::folders(folder)? {
+            let context = oscore::open(&folder, arguments.moved)?;
+            let added = server.add_context(context, Rights::read(&folder)?);
+            added.with_context(|| format!("`{}`", folder.display()))?;
+        }
+    }
+    arguments.unprotected.iter().for_each(|path| server.open_resource(path));
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let statistics = server.statistics();
@@ -177,6 +207,7 @@ fn json(statistics: &thinair_services::coap::server::ServerStatistics) -> serde_
             "forgotten_early": endpoint.forgotten_early,
             "retransmissions": endpoint.retransmissions,
             "dropped": endpoint.dropped,
+            "unverified": endpoint.unverified,
             "refused": statistics.refused,
         },
         "overload": endpoint.overload,

@@ -13,6 +13,7 @@ use thinair_wire::time::Instant;
 
 use super::digest::Digest;
 use super::flight::MessageContent;
+use super::protection::ContextId;
 use super::server::PendingRequest;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -22,8 +23,9 @@ use crate::option::OptionList;
 use crate::request::Response;
 use crate::table::SlotKey;
 
-/// Peer and transfer.
-pub(super) type Transfer = (SlotKey, u64);
+/// Peer; context of OSCORE, if it is protected; transfer. **A protected body is never sent without protection, or in another
+/// context.**
+pub(super) type Transfer = (SlotKey, (Option<ContextId>, u64));
 
 /// Bodies that are stored for peers.
 #[derive(Debug, Default)]
@@ -75,7 +77,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         &mut self,
         now: Instant,
         peer: SlotKey,
-        transfer: u64,
+        transfer: (Option<ContextId>, u64),
         code: Code,
         options: OptionList,
         octets: Vec<u8>,
@@ -238,7 +240,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             None => self.peers.pin(pending.peer),
         }
         self.timers.insert((deadline, Timed::Body(BodyDirection::Up, transfer)));
-        let size = block.size.min(self.limits(pending.peer).block);
+        let size = block.size.min(self.limits(pending.peer, pending.transfer.0).block);
         // NUM acknowledges the block in the unit in which it came, unless a smaller one is requested.
         let echoed = Block { size, ..block };
         self.answer_plain(now, pending, Response::new(code::CONTINUE).uint(number::BLOCK1, echoed.to_uint()));

@@ -71,6 +71,17 @@ enum NextStep<'d> {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Fails a call at a response.
+    pub(super) fn fail_at_response(
+        &mut self,
+        now: Instant,
+        key: SlotKey,
+        error: CallError,
+    ) -> Event<'static, P> {
+        self.end_call(now, key);
+        Event::Failed { call: CallId(key), error }
+    }
+
     /// Processes the response to a request.
     pub(super) fn call_response<'d>(
         &mut self,
@@ -159,7 +170,9 @@ impl Call {
         }
         let observed = self.observed == Some(message.token);
         if let Some(sequence) = digest.observe.filter(|_| observed && message.code.class() == 2) {
-            if self.observing == Observing::Leaving || !stream && !self.is_fresh(now, sequence) {
+            // Protected notifications are ordered already.
+            let is_ordered = stream || self.protection.is_some();
+            if self.observing == Observing::Leaving || !is_ordered && !self.is_fresh(now, sequence) {
                 return NextStep::Ignore;
             }
             self.sequence = Some((sequence, now));

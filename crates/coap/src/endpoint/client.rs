@@ -8,6 +8,7 @@ use thinair_wire::time::Instant;
 
 use super::call::{BodyDownload, Observing, Upload};
 use super::flight::{MessageContent, Owner};
+use super::protection::{CallProtection, ProtectedContent};
 use super::receive::is_method;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -46,6 +47,7 @@ pub(crate) struct Call {
     pub(super) restarts: u8,
     /// True if the last octet of the Token counts transmissions.
     counted: bool,
+    pub(super) protection: Option<CallProtection>,
 }
 
 impl Call {
@@ -62,6 +64,16 @@ impl Call {
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Sends a request, in blocks if its body is too large for one message. Its outcome is an event.
     pub fn request(&mut self, now: Instant, peer: P, request: &Request<'_>) -> Result<CallId, RequestError> {
+        self.begin_call(now, peer, request, None)
+    }
+
+    pub(super) fn begin_call(
+        &mut self,
+        now: Instant,
+        peer: P,
+        request: &Request<'_>,
+        protection: Option<CallProtection>,
+    ) -> Result<CallId, RequestError> {
         if !is_method(request.method) {
             return Err(RequestError::NotAMethod(request.method));
         }
@@ -102,6 +114,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             echo: None,
             restarts: 0,
             counted,
+            protection,
         };
         let key = self.calls.insert(call).map_err(|_| RequestError::TooManyCalls)?;
         self.peers.pin(peer);
@@ -110,6 +123,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.end_call(now, key);
             return Err(match error {
                 CallError::MessageTooLarge { limit } => RequestError::TooLarge { limit },
+                CallError::NoSequenceNumber => RequestError::NoSequenceNumber,
                 _ => RequestError::Closed,
             });
         }
@@ -222,14 +236,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.renew_token(key).ok_or(CallError::Cancelled)?;
         }
         let call = self.calls.get(key).ok_or(CallError::Cancelled)?;
-        let limits = self.limits(call.peer);
         let stream =
             self.peers.get(call.peer).and_then(|peer| peer.stream.as_ref()).map(|stream| stream.is_ready());
         let mut options = call.options.clone();
         if let Some(echo) = &call.echo {
             options.push(number::ECHO, echo);
         }
-        let overhead = Self::overhead(call.token.len(), &options);
+        let context = call.protection.as_ref().map(CallProtection::context);
+        let limits = self.limits(call.peer, context);
+        let overhead = self.overhead(call.token.len(), &options, context);
         let too_large = CallError::MessageTooLarge { limit: limits.message };
         let (mut start, mut end, mut upload) = (0, 0, None);
         if let Some(download) = &call.download {
@@ -296,6 +311,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let payload = body.get(start..end).unwrap_or_default();
         let stream = self.peers.get(peer).is_some_and(|peer| peer.stream.is_some());
         let content = MessageContent { code: method, token, options: options.octets(), payload };
+        let protected = self.protect_request(key, &content).map_err(|_| CallError::NoSequenceNumber)?;
+        let content = protected.as_ref().map_or(content, ProtectedContent::as_content);
         let sent = if stream {
             self.write_frame(now, peer, &content).then_some(None)
         } else {
@@ -386,11 +403,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let mut options = state.options.clone();
             options.push_uint(number::OBSERVE, 1);
             let (peer, code) = (state.peer, state.method);
-            self.write_frame(
-                now,
-                peer,
-                &MessageContent { code, token, options: options.octets(), payload: &[] },
-            );
+            let content = MessageContent { code, token, options: options.octets(), payload: &[] };
+            if let Ok(protected) = self.protect_request(call.0, &content) {
+                let content = protected.as_ref().map_or(content, ProtectedContent::as_content);
+                self.write_frame(now, peer, &content);
+            }
         }
         self.call_failed(now, call.0, CallError::Cancelled);
     }

@@ -28,6 +28,8 @@ pub(super) struct Digest {
     pub(super) echo: Option<[u8; ECHO]>,
     /// First critical option that is not recognized, is repeated too often, or has a wrong length.
     pub(super) refused: Option<u16>,
+    /// True with OSCORE, if this crate implements it.
+    pub(super) is_protected: bool,
     /// True with Proxy-Uri or Proxy-Scheme.
     pub(super) proxy: bool,
     transfer: KeyedHasher,
@@ -42,6 +44,10 @@ impl Digest {
         let number = option.number;
         let again = self.previous.replace(number) == Some(number);
         let sound = number::allows(number, option.value.len()) && (!again || number::is_repeatable(number));
+        if cfg!(feature = "oscore") && number == number::OSCORE && !again {
+            self.is_protected = true;
+            return;
+        }
         if number::is_critical(number) {
             let recognised = if code.class() == 0 { recognised } else { IN_RESPONSES };
             if matches!(number, number::PROXY_URI | number::PROXY_SCHEME) {

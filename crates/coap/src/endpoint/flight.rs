@@ -44,6 +44,7 @@ impl Flight {
 }
 
 /// Content of a message.
+#[derive(Clone, Copy)]
 pub(crate) struct MessageContent<'a> {
     pub(super) code: Code,
     pub(super) token: Token,

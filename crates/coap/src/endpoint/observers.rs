@@ -7,6 +7,7 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::flight::{FlightOutcome, MessageContent, Owner};
+use super::protection::{ContextId, Protection};
 use super::server::PendingRequest;
 use super::{Endpoint, QueuedSend};
 use crate::block::BlockSize;
@@ -23,7 +24,8 @@ pub(crate) struct Observer {
     peer: SlotKey,
     token: Token,
     method: Code,
-    transfer: u64,
+    transfer: (Option<ContextId>, u64),
+    protection: Option<Protection>,
     /// Block size that the client has requested.
     size: Option<BlockSize>,
     stream: bool,
@@ -62,6 +64,8 @@ struct Notification {
     code: Code,
     options: OptionList,
     payload: Vec<u8>,
+    /// True if it ends the observation.
+    last: bool,
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
@@ -77,7 +81,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let key = match self.by_observer.get(&entry) {
             Some(&key) => {
                 let observer = self.observers.get_mut(key)?;
+                // A request that is not protected does not replace an observation that is: RFC 8613, section 4.1.3.5.
+                if observer.transfer.0 != pending.transfer.0 {
+                    return None;
+                }
                 (observer.confirmed, observer.transfer) = (now, pending.transfer);
+                observer.protection = pending.protection;
                 observer.size = pending.block2.map(|block| block.size);
                 key
             }
@@ -87,6 +96,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     token: pending.token,
                     method: pending.method,
                     transfer: pending.transfer,
+                    protection: pending.protection,
                     size: pending.block2.map(|block| block.size),
                     stream: pending.stream,
                     sequence: self.ended_sequence,
@@ -212,6 +222,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             block2: observer.size.map(|size| crate::Block { num: 0, more: false, size }),
             observe: None,
             observer: None,
+            protection: observer.protection,
             deadline: now,
         };
         let part = self.part(&pending, options, response.payload.len())?.ok_or(RespondError::Option)?;
@@ -220,7 +231,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let (octets, options) = (response.payload.to_vec(), response.options.clone());
             self.hold_body(now, pending.peer, pending.transfer, response.code, options, octets);
         }
-        Ok(Notification { code: response.code, options: part.options, payload })
+        let last = response.code.class() != 2;
+        let content = MessageContent {
+            code: response.code,
+            token: pending.token,
+            options: part.options.octets(),
+            payload: &payload,
+        };
+        if let Some(protected) = self.protect_response(pending.protection, &content)? {
+            let (code, (options, payload)) = (protected.as_content().code, protected.into_parts());
+            return Ok(Notification { code, options, payload, last });
+        }
+        Ok(Notification { code: response.code, options: part.options, payload, last })
     }
 
     fn send_notification(
@@ -230,10 +252,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         response: &Response<'_>,
         confirmable: bool,
     ) -> Result<(), RespondError> {
-        let Notification { code, options, payload } = self.notification(now, key, response)?;
+        let Notification { code, options, payload, last } = self.notification(now, key, response)?;
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
         let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
-        let last = code.class() != 2;
         let content = MessageContent { code, token, options: options.octets(), payload: &payload };
         if let Some(observer) = self.observers.get_mut(key) {
             // A waiting state is older.
@@ -293,13 +314,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn newer_notification(&mut self, now: Instant, key: SlotKey) -> Option<Vec<u8>> {
         let WaitingState { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
         let response = Response { code, options, payload: payload.into() };
-        let Notification { code, options, payload } = self.notification(now, key, &response).ok()?;
+        let Notification { code, options, payload, last } = self.notification(now, key, &response).ok()?;
         let token = self.observers.get(key)?.token;
         let content = MessageContent { code, token, options: options.octets(), payload: &payload };
         let mut octets = alloc::vec![0; content.most()];
         let len = content.write(Type::Confirmable, 0, &mut octets)?;
         octets.truncate(len);
-        if code.class() != 2 {
+        if last {
             self.remove_observer(key, Gone::Error);
         }
         Some(octets)
@@ -322,8 +343,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         key.is_some()
     }
 
-    pub(super) fn remove_observer_of(&mut self, peer: SlotKey, token: &Token, reason: Gone) {
-        if let Some(&key) = self.by_observer.get(&(peer, *token)) {
+    /// Removes the observer that has sent a request, unless its observation is protected otherwise.
+    pub(super) fn remove_observer_of(&mut self, request: &PendingRequest, reason: Gone) {
+        if let Some(&key) = self.by_observer.get(&(request.peer, request.token))
+            && self.observers.get(key).is_some_and(|observer| observer.transfer.0 == request.transfer.0)
+        {
             self.remove_observer(key, reason);
         }
     }

@@ -8,6 +8,7 @@ use thinair_wire::time::Instant;
 use super::client::Call;
 use super::digest::Digest;
 use super::flight::{FlightOutcome, Owner};
+use super::protection::OpenedResponse;
 use super::remembered::{MessageRef, Remembered, Reply};
 use super::{Endpoint, QueuedSend};
 use crate::code::{self, MessageKind};
@@ -125,16 +126,28 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             MessageKind::Response => {
                 // Both Message ID and Token have to match. RFC 7252, section 5.3.2.
                 let owner = self.flights.get(key).map(|flight| flight.owner);
-                match (owner, self.call_of(peer, &message.token)) {
-                    (Some(Owner::Call(owner)), Some((call, count))) if owner == call => {
-                        self.answered(now, key, count);
+                let Some((call, count)) =
+                    self.call_of(peer, &message.token).filter(|(call, _)| owner == Some(Owner::Call(*call)))
+                else {
+                    self.counters.unmatched += 1;
+                    return None;
+                };
+                self.answered(now, key, count);
+                match self.open_response(call, &message, digest) {
+                    OpenedResponse::Plain => {
                         self.registered(call);
                         self.call_response(now, call, message, digest)
                     }
-                    _ => {
-                        self.counters.unmatched += 1;
+                    OpenedResponse::Inner(inner) => {
+                        self.registered(call);
+                        let message = inner.with_header_of(&message);
+                        self.call_response(now, call, message, &inner.digest).map(Event::into_owned)
+                    }
+                    OpenedResponse::Ignored => {
+                        self.keep_waiting(now, call);
                         None
                     }
+                    OpenedResponse::Failed(error) => Some(self.fail_at_response(now, call, error)),
                 }
             }
             MessageKind::Request | MessageKind::Signal | MessageKind::Reserved => None,
@@ -158,19 +171,54 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         message: Message<'d>,
         digest: &Digest,
     ) -> Option<Event<'d, P>> {
-        let confirmable = message.message_type == Type::Confirmable;
         let Some((call, _)) = self.call_of(peer, &message.token) else {
             // An unmatched response is rejected, which ends an observation. RFC 7641, section 3.6.
             self.counters.unmatched += 1;
-            self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
-            self.reply(QueuedSend::Empty(peer, Type::Reset, message.message_id));
+            self.reject_response(peer, memory, &message);
             return None;
         };
+        match self.open_response(call, &message, digest) {
+            OpenedResponse::Plain => self.separate_response(now, peer, call, memory, message, digest),
+            OpenedResponse::Inner(inner) => {
+                let message = inner.with_header_of(&message);
+                let event = self.separate_response(now, peer, call, memory, message, &inner.digest);
+                event.map(Event::into_owned)
+            }
+            OpenedResponse::Ignored => {
+                if message.message_type == Type::Confirmable {
+                    self.remembered.set(memory, Reply::Acknowledgement);
+                    self.reply(QueuedSend::Empty(peer, Type::Acknowledgement, message.message_id));
+                }
+                None
+            }
+            OpenedResponse::Failed(error) => {
+                self.reject_response(peer, memory, &message);
+                Some(self.fail_at_response(now, call, error))
+            }
+        }
+    }
+
+    /// Rejects a response.
+    fn reject_response(&mut self, peer: SlotKey, memory: MessageRef, message: &Message<'_>) {
+        let confirmable = message.message_type == Type::Confirmable;
+        self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
+        self.reply(QueuedSend::Empty(peer, Type::Reset, message.message_id));
+    }
+
+    /// Processes a separate response to a call, or a notification.
+    fn separate_response<'d>(
+        &mut self,
+        now: Instant,
+        peer: SlotKey,
+        call: SlotKey,
+        memory: MessageRef,
+        message: Message<'d>,
+        digest: &Digest,
+    ) -> Option<Event<'d, P>> {
         if digest.refused.is_some() {
             // "Unrecognized options of class "critical" ... MUST cause the response to be rejected": section 5.4.1.
-            self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
-            self.reply(QueuedSend::Empty(peer, Type::Reset, message.message_id));
-        } else if confirmable {
+            self.reject_response(peer, memory, &message);
+        } else if message.message_type == Type::Confirmable {
             self.remembered.set(memory, Reply::Acknowledgement);
             self.reply(QueuedSend::Empty(peer, Type::Acknowledgement, message.message_id));
         }

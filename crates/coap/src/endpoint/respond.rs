@@ -7,6 +7,7 @@ use thinair_wire::header::coap::Type;
 use thinair_wire::time::Instant;
 
 use super::flight::{MessageContent, Owner};
+use super::protection::{ContextId, OutOfNumbers, ProtectedContent};
 use super::remembered::Reply;
 use super::server::PendingRequest;
 use super::{Endpoint, QueuedSend};
@@ -20,6 +21,12 @@ use crate::table::SlotKey;
 
 /// Octets of the endpoint's own options in the worst case: Observe, Block1, Block2, Size2.
 const OWN_OPTIONS: usize = 4 + 5 + 5 + 6;
+
+impl From<OutOfNumbers> for RespondError {
+    fn from(_: OutOfNumbers) -> Self {
+        Self::NotProtected
+    }
+}
 
 /// Size limits of messages to a peer.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +99,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return false;
         }
         let len = 4 + pending.token.len() + response.options.octets().len() + 1 + response.payload.len();
-        len <= self.config.limits.max_message
+        len + self.protection_overhead(pending.transfer.0) <= self.config.limits.max_message
             && response.payload.len() <= self.config.policy.block_size.octets()
             && !self.is_too_much(pending, len)
     }
@@ -114,7 +121,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             (Some(observer), _) => self.remove_observer(observer, Gone::Error),
             // The client was an observer, and the application has not accepted it again.
-            (None, Some(_)) => self.remove_observer_of(pending.peer, &pending.token, Gone::Deregistered),
+            (None, Some(_)) => self.remove_observer_of(pending, Gone::Deregistered),
             (None, None) => {}
         }
         if let Some(block) = pending.block1 {
@@ -138,7 +145,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         // The application is asked again for the next block of an unknown client, so that a forged request stores nothing.
         let is_stored = !code::is_safe(pending.method) || self.amplified(pending).is_none();
         if part.more && is_sent && is_stored {
-            self.hold(now, pending.peer, pending.transfer, response);
+            self.hold(now, pending, response);
         }
         Ok(())
     }
@@ -151,8 +158,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         mut options: OptionList,
         len: usize,
     ) -> Result<Option<BodyPart>, RespondError> {
-        let overhead = Self::overhead(pending.token.len(), &options);
-        let limits = self.limits(pending.peer);
+        let overhead = self.overhead(pending.token.len(), &options, pending.transfer.0);
+        let limits = self.limits(pending.peer, pending.transfer.0);
         let wanted = pending.block2;
         let fits = overhead + 1 + len <= limits.message && (pending.stream || len <= limits.block.octets());
         if fits && wanted.is_none_or(|block| block.num == 0 && len <= block.size.octets()) {
@@ -177,25 +184,30 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Returns the octets of a message before its Payload Marker, with the options that the endpoint may add.
-    pub(super) fn overhead(token: usize, options: &OptionList) -> usize {
-        4 + token + options.octets().len() + OWN_OPTIONS
+    pub(super) fn overhead(&self, token: usize, options: &OptionList, context: Option<ContextId>) -> usize {
+        4 + token + options.octets().len() + OWN_OPTIONS + self.protection_overhead(context)
     }
 
-    pub(super) fn limits(&self, peer: SlotKey) -> MessageLimits {
-        match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
+    pub(super) fn limits(&self, peer: SlotKey, context: Option<ContextId>) -> MessageLimits {
+        let limits = match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
             Some(stream) => stream.limits(),
             None => MessageLimits {
                 message: self.config.limits.max_message,
                 block: self.config.policy.block_size.min(BlockSize::MAX),
             },
-        }
+        };
+        // A ciphertext of AES-CCM with a nonce of 13 octets is at most that long.
+        let most = if context.is_some() { 0xFFFF } else { usize::MAX };
+        MessageLimits { message: limits.message.min(most), ..limits }
     }
 
-    /// Returns the largest answer to a request in octets, if its peer has not shown yet that it receives at its address.
+    /// Returns the largest answer to a request in octets, without protection, if its peer has not shown yet that it receives at
+    /// its address.
     fn amplified(&self, pending: &PendingRequest) -> Option<usize> {
         let limit = self.config.policy.amplification?;
         let is_limited = !pending.stream && !self.is_verified(pending.peer);
-        is_limited.then_some(usize::from(limit) * pending.octets as usize)
+        let most = usize::from(limit) * pending.octets as usize;
+        is_limited.then(|| most.saturating_sub(self.protection_overhead(pending.transfer.0)))
     }
 
     /// [`part`](Self::part) of the answer to any peer: if the address of the peer is not verified, in blocks that are small
@@ -252,7 +264,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 // Nothing is retransmitted to a peer whose address is not verified.
                 return self.answer(now, &PendingRequest { confirmable: false, ..*pending }, content);
             }
-            self.send(now, pending.peer, Owner::Response(key), true, content)
+            if self.flights.is_full() {
+                return Err(RespondError::TooManyFlights);
+            }
+            let protected = self.protect_response(pending.protection, content)?;
+            let content = protected.as_ref().map_or(*content, ProtectedContent::as_content);
+            self.send(now, pending.peer, Owner::Response(key), true, &content)
                 .ok_or(RespondError::TooManyFlights)?;
             return Ok(());
         }
@@ -281,9 +298,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         pending: &PendingRequest,
         content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
+        let protected = self.protect_response(pending.protection, content)?;
+        let content = protected.as_ref().map_or(*content, ProtectedContent::as_content);
         let most = content.most();
         if pending.stream {
-            return match self.write_frame(now, pending.peer, content) {
+            return match self.write_frame(now, pending.peer, &content) {
                 true => Ok(()),
                 false => Err(RespondError::Gone),
             };
@@ -300,7 +319,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Err(RespondError::Option);
         };
         if let Some(memory) = pending.memory.filter(|_| pending.confirmable) {
-            self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
+            // A protected request is not processed again: its repetition is indistinguishable from a replay.
+            let is_repeatable = code::is_safe(pending.method) && pending.protection.is_none();
+            self.remembered.set(memory, Reply::Octets(span, is_repeatable));
         }
         self.reply(QueuedSend::Octets(pending.peer, span));
         Ok(())
@@ -334,8 +355,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Stores a body of which not all parts were sent.
-    fn hold(&mut self, now: Instant, peer: SlotKey, transfer: u64, response: &Response<'_>) {
+    fn hold(&mut self, now: Instant, pending: &PendingRequest, response: &Response<'_>) {
         let octets: Vec<u8> = response.payload.to_vec();
-        self.hold_body(now, peer, transfer, response.code, response.options.clone(), octets);
+        self.hold_body(now, pending.peer, pending.transfer, response.code, response.options.clone(), octets);
     }
 }

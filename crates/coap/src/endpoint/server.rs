@@ -8,6 +8,7 @@ use thinair_wire::time::Instant;
 
 use super::digest::{Digest, ECHO};
 use super::flight::MessageContent;
+use super::protection::{ContextId, Protection};
 use super::remembered::{MessageRef, Reply};
 use super::{Endpoint, QueuedSend};
 use crate::block::{Block, BlockSize};
@@ -34,8 +35,8 @@ pub(crate) struct PendingRequest {
     /// The stored message; `None` if it came over a stream.
     pub(super) memory: Option<MessageRef>,
     pub(super) no_response: u8,
-    /// Hash that identifies the body of the response.
-    pub(super) transfer: u64,
+    /// Context and hash that identify the body of the response.
+    pub(super) transfer: (Option<ContextId>, u64),
     /// Octets of the request.
     pub(super) octets: u32,
     /// Block1 to echo.
@@ -45,6 +46,7 @@ pub(crate) struct PendingRequest {
     pub(super) observe: Option<Observe>,
     /// Observer that the application has accepted.
     pub(super) observer: Option<SlotKey>,
+    pub(super) protection: Option<Protection>,
     /// Time at which the request is acknowledged without a response.
     pub(super) deadline: Instant,
 }
@@ -60,8 +62,24 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         digest: &Digest,
         octets: usize,
     ) -> Option<Event<'d, P>> {
+        if digest.is_protected {
+            return self.handle_protected_request(now, peer, memory, &message, digest, octets);
+        }
+        let pending = self.pending(now, peer, memory, &message, digest, octets);
+        self.handle_open_request(now, &pending, message, digest)
+    }
+
+    pub(super) fn pending(
+        &self,
+        now: Instant,
+        peer: SlotKey,
+        memory: Option<MessageRef>,
+        message: &Message<'_>,
+        digest: &Digest,
+        octets: usize,
+    ) -> PendingRequest {
         let confirmable = message.message_type == Type::Confirmable;
-        let mut pending = PendingRequest {
+        PendingRequest {
             peer,
             token: message.token,
             message_id: message.message_id,
@@ -71,14 +89,27 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             method: message.code,
             memory,
             no_response: digest.no_response,
-            transfer: digest.transfer(message.code),
+            transfer: (None, digest.transfer(message.code)),
             octets: octets as u32,
             block1: digest.block1,
             block2: digest.block2,
             observe: None,
             observer: None,
+            protection: None,
             deadline: Instant::from_nanos(now.as_nanos().saturating_add(self.processing_delay)),
-        };
+        }
+    }
+
+    /// Processes a request, unprotected if it was protected.
+    pub(super) fn handle_open_request<'d>(
+        &mut self,
+        now: Instant,
+        pending: &PendingRequest,
+        message: Message<'d>,
+        digest: &Digest,
+    ) -> Option<Event<'d, P>> {
+        let mut pending = *pending;
+        let (peer, confirmable) = (pending.peer, pending.confirmable);
         if digest.proxy || digest.refused.is_some() {
             self.refuse(now, &pending, digest);
             return None;
@@ -113,7 +144,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 _ => None,
             };
             if observe == 1 {
-                self.remove_observer_of(peer, &message.token, Gone::Deregistered);
+                self.remove_observer_of(&pending, Gone::Deregistered);
             }
         }
         let Ok(key) = self.requests.insert(pending) else {
@@ -132,7 +163,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Rejects a request because of an option. RFC 7252, sections 5.4.1 and 5.10.2.
     #[cold]
-    fn refuse(&mut self, now: Instant, pending: &PendingRequest, digest: &Digest) {
+    pub(super) fn refuse(&mut self, now: Instant, pending: &PendingRequest, digest: &Digest) {
         if !pending.confirmable && !pending.stream {
             // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
             self.send_reset(pending.peer, pending.memory, pending.message_id);
@@ -143,10 +174,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let number = digest.refused.unwrap_or_default();
             let response = Response::new(code::BAD_OPTION)
                 .payload(alloc::format!("unsupported option {number}").into_bytes());
-            let content = MessageContent::of(pending.token, &response);
-            let payload = if self.is_too_much(pending, content.most()) { &[] } else { content.payload };
-            let _ = self.emit(now, pending, &MessageContent { payload, ..content });
+            self.answer_briefly(now, pending, response);
         }
+    }
+
+    /// Sends a response of the endpoint itself, without its diagnostic payload if that is too much for the peer.
+    #[cold]
+    pub(super) fn answer_briefly(&mut self, now: Instant, pending: &PendingRequest, response: Response<'_>) {
+        let content = MessageContent::of(pending.token, &response);
+        let payload = if self.is_too_much(pending, content.most()) { &[] } else { content.payload };
+        let _ = self.emit(now, pending, &MessageContent { payload, ..content });
     }
 
     /// Asks a peer to prove that it receives at its address. RFC 9175, section 2.3.

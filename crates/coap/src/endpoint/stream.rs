@@ -13,6 +13,7 @@ use thinair_wire::time::Instant;
 
 use super::digest::Digest;
 use super::flight::MessageContent;
+use super::protection::OpenedResponse;
 use super::respond::MessageLimits;
 use super::{Endpoint, QueuedSend, Timed};
 use crate::block::BlockSize;
@@ -217,7 +218,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             MessageKind::Signal => self.signal(now, key, &message),
             MessageKind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
             MessageKind::Response => match self.by_token.get(&(key, message.token)) {
-                Some(&call) => Ok(self.call_response(now, call, message, &digest)),
+                Some(&call) => Ok(match self.open_response(call, &message, &digest) {
+                    OpenedResponse::Plain => self.call_response(now, call, message, &digest),
+                    OpenedResponse::Inner(inner) => {
+                        let message = inner.with_header_of(&message);
+                        self.call_response(now, call, message, &inner.digest).map(Event::into_owned)
+                    }
+                    OpenedResponse::Ignored => None,
+                    OpenedResponse::Failed(error) => Some(self.fail_at_response(now, call, error)),
+                }),
                 None => {
                     self.counters.unmatched += 1;
                     Ok(None)

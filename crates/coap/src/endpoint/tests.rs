@@ -5,6 +5,8 @@
 mod blocks;
 mod memory;
 mod observing;
+#[cfg(feature = "oscore")]
+mod oscore;
 mod pacing;
 mod peers;
 mod protection;

@@ -25,6 +25,7 @@ mod group;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use thinair_coap::oscore::{Context, ContextError, ContextId};
 use thinair_coap::{Config, Endpoint, Policy, Received, Request, Uri};
 use thinair_os::Signals;
 use thinair_os::clock::now;
@@ -45,6 +46,8 @@ pub struct ClientTask<'a> {
     pub uri: &'a Uri,
     /// Request.
     pub request: &'a Request<'a>,
+    /// Security context of the request; `None`: it is not protected.
+    pub context: Option<ContextId>,
     /// Time limit of the TCP handshake with one address. Default: 10 s.
     pub connect_timeout: Duration,
     /// Time limit of the whole task: resolution of the host, its addresses in order, the response with all its blocks.
@@ -64,6 +67,7 @@ impl<'a> ClientTask<'a> {
         Self {
             uri,
             request,
+            context: None,
             connect_timeout: Duration::from_secs(10),
             limit: None,
             observe_for: None,
@@ -181,6 +185,14 @@ impl Client {
         // The random source has worked, and does not fail later.
         let endpoint = Endpoint::new(config, || getrandom::u64().unwrap_or_default());
         Ok(Self { endpoint, ports: ClientPorts::default(), streams: 0 })
+    }
+
+    /// Adds a security context for tasks.
+    ///
+    /// # Errors
+    /// Another context has the same Recipient ID and ID Context.
+    pub fn add_context(&mut self, context: Context) -> Result<ContextId, ContextError> {
+        self.endpoint.add_context(context)
     }
 
     /// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not

@@ -9,22 +9,26 @@ mod event_loop;
 mod open;
 mod resource;
 mod resources;
+mod rights;
 mod streams;
 mod watches;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use thinair_coap::oscore::{Context, ContextError};
 use thinair_coap::{Config, Counters, Endpoint, Limits, Policy, RequestId, Response, Timing};
 use thinair_os::{EventLoop, Signals};
 use thinair_wire::time::Instant;
 
 use super::CoapPeer;
 use datagrams::Datagrams;
+use rights::Guard;
 use streams::ServerStreams;
 
 pub use resource::{Moment, Resource, ResourceAnswer, ResourceState, Resources, accepted};
 pub use resources::{FileResource, FilesError, Tests, Time};
+pub use rights::Rights;
 pub use watches::Watches;
 
 /// Addresses and limits of a server.
@@ -143,6 +147,7 @@ struct Due {
 pub struct ResourceServer {
     endpoint: Endpoint<CoapPeer>,
     site: Resources,
+    guard: Guard,
     watches: Watches,
     /// Delayed responses by time; the number distinguishes those of equal time.
     due: BTreeMap<(Instant, u64), Due>,
@@ -160,6 +165,20 @@ pub struct ResourceServer {
 }
 
 impl ResourceServer {
+    /// Adds a security context with its rights. **From then on, a request that is not protected is answered with 4.01**, unless
+    /// its resource was [opened](Self::open_resource).
+    ///
+    /// # Errors
+    /// Another context has the same Recipient ID and ID Context.
+    pub fn add_context(&mut self, context: Context, rights: Rights) -> Result<(), ContextError> {
+        self.guard.add(&mut self.endpoint, context, rights)
+    }
+
+    /// Opens a resource to requests that are not protected; with `/*` at the end of its path, all resources below.
+    pub fn open_resource(&mut self, path: &str) {
+        self.guard.open(path.to_owned());
+    }
+
     /// Returns the beginnings of its URIs.
     pub fn uris(&self) -> &[String] {
         &self.uris

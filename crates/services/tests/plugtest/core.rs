@@ -329,7 +329,7 @@ fn cc23_if_none_match_guards() {
         Request::put("/create1", text.as_bytes()).format(0).option(number::IF_NONE_MATCH, &[])
     };
     let [asked, _] = piggybacked(&mut bench, &create("TD_COAP_CORE_23 Part A"), code::CREATED);
-    assert_eq!(asked.all(number::IF_NONE_MATCH), [&[][..]]);
+    assert_eq!(asked.all(number::IF_NONE_MATCH), [&[0_u8; 0][..]]);
     piggybacked(&mut bench, &create("TD_COAP_CORE_23 Part B"), code::PRECONDITION_FAILED);
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use thinair_coap::oscore::ContextId;
 use thinair_coap::uri::{PORT, Scheme};
 use thinair_coap::{CallError, Code, Received, Request};
 use thinair_os::Signals;
@@ -11,6 +12,7 @@ use thinair_services::coap::client::{
     AddressError, Client, ClientError, ClientTask, Continuation, Ending, GroupTask, TaskOutcome,
     TaskProgress, TaskReport, ask_group,
 };
+use thinair_services::coap::oscore;
 use thinair_services::wait::{Wait, Woken};
 use thinair_wire::time::Instant;
 
@@ -64,6 +66,7 @@ pub(super) fn run_all(mut all: Vec<Ask<'_>>, repetition: &Repetition) -> anyhow:
 /// Requests one after the other, from one client.
 struct Series {
     client: Client,
+    context: Option<ContextId>,
     signals: Signals,
     /// True once nobody reads the output.
     is_over: bool,
@@ -75,7 +78,17 @@ impl Series {
         // Invalid options are reported first.
         request(asked)?;
         let signals = Signals::take()?;
-        Ok(Self { client: Client::new(asked.arguments.options.config())?, signals, is_over: false })
+        let options = &asked.arguments.options;
+        let mut client = Client::new(options.config())?;
+        let context = match &options.oscore {
+            Some(folder) => {
+                // Of numbers that cannot be stored.
+                crate::log::to_stderr("error");
+                Some(client.add_context(oscore::open(folder, options.moved)?)?)
+            }
+            None => None,
+        };
+        Ok(Self { client, context, signals, is_over: false })
     }
 
     fn run(&mut self, asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
@@ -152,6 +165,7 @@ impl Series {
             connect_timeout: options.connect_timeout,
             limit: options.timeout,
             observe_for,
+            context: self.context,
             signals: Some(&self.signals),
             ..ClientTask::new(&arguments.uri, &request)
         };

@@ -115,7 +115,11 @@ impl Client {
             endpoint.connected(now, peer);
         }
         let retransmitted = endpoint.counters().retransmissions;
-        let call = endpoint.request(now, peer, task.request).map_err(ClientError::from)?;
+        let call = match task.context {
+            Some(context) => endpoint.request_protected(now, peer, task.request, context),
+            None => endpoint.request(now, peer, task.request),
+        };
+        let call = call.map_err(ClientError::from)?;
         let mut exchange = ClientExchange {
             endpoint,
             peer,

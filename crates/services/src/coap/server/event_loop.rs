@@ -150,6 +150,11 @@ impl ResourceServer {
         message: &Received<'_>,
     ) {
         self.statistics.requests += 1;
+        if let Some(refusal) = self.guard.refusal(self.endpoint.context_of(id), message) {
+            note(&self.streams, peer, message, &refusal);
+            respond(&mut self.endpoint, &mut self.statistics, at, id, &refusal);
+            return;
+        }
         let state = match observe {
             Some(Observe::Register) => self.site.state(at, message),
             Some(Observe::Deregister) | None => None,

@@ -10,6 +10,7 @@ use thinair_os::{EventLoop, Signals, tcp, udp};
 
 use super::datagrams::Datagrams;
 use super::event_loop::SIGNALS;
+use super::rights::Guard;
 use super::streams::ServerStreams;
 use super::watches::Watches;
 use super::{Listen, ResourceServer, Resources, ServerError, ServerSettings, ServerStatistics};
@@ -52,6 +53,7 @@ impl ResourceServer {
             // Echo values, Message IDs and the keys of hash tables must be hard to guess.
             endpoint: Endpoint::new(settings.endpoint, random()),
             site,
+            guard: Guard::default(),
             watches: Watches::default(),
             due: std::collections::BTreeMap::new(),
             dues: 0,

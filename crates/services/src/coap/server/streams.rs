@@ -412,9 +412,9 @@ mod tests {
         let mut bench = TestStreams::new(2);
         let now = clock::now();
         let (_one, first, gone) = bench.connect(now);
-        assert_eq!(gone, []);
+        assert_eq!(gone, [0_u64; 0]);
         let (_two, second, gone) = bench.connect(now + Duration::from_millis(1));
-        assert_eq!(gone, []);
+        assert_eq!(gone, [0_u64; 0]);
         bench.streams.message(now + Duration::from_millis(2), first);
         // Octets of an incomplete message do not count as activity.
         bench.streams.handled(now + Duration::from_millis(3), second, true);
@@ -436,14 +436,14 @@ mod tests {
             bench.streams.ready(number);
         }
         bench.streams.handled(now, halved, true);
-        assert_eq!(bench.too_slow(now + FIRST_MESSAGE / 2), []);
+        assert_eq!(bench.too_slow(now + FIRST_MESSAGE / 2), [0_u64; 0]);
         assert_eq!(bench.too_slow(now + FIRST_MESSAGE), [silent]);
         bench.streams.remove(silent);
         // More octets of the same message do not extend the time limit.
         bench.streams.handled(now + MESSAGE / 2, halved, true);
         assert_eq!(bench.too_slow(now + MESSAGE), [halved]);
         bench.streams.handled(now + MESSAGE, halved, false);
-        assert_eq!(bench.too_slow(now + 100 * MESSAGE), []);
+        assert_eq!(bench.too_slow(now + 100 * MESSAGE), [0_u64; 0]);
         assert!(!bench.streams.is_timed(), "the rest may be idle for ever");
     }
 
@@ -470,7 +470,7 @@ mod tests {
             bench.events.wait(None, &mut Vec::new()).unwrap();
             assert!(bench.streams.write(now + STALL, number, &bench.events).unwrap());
         }
-        assert_eq!(bench.too_slow(now + STALL), []);
+        assert_eq!(bench.too_slow(now + STALL), [0_u64; 0]);
         let ReadResult::Octets(request) = bench.streams.read(number) else { panic!() };
         assert_eq!(request, b"a request");
         bench.streams.close(number);

@@ -1,0 +1,120 @@
+//! Identifiers, Partial IVs, nonces, and the additional authenticated data. RFC 8613, sections 5.2 and 5.4.
+
+use super::MAX_ID;
+
+/// Octets of a nonce of AES-CCM-16-64-128.
+pub(super) const NONCE: usize = 13;
+
+/// Largest Partial IV. RFC 8613, section 7.2.1.
+pub(super) const MAX_NUMBER: u64 = (1 << 40) - 1;
+
+/// `alg_aead` of AES-CCM-16-64-128 in CBOR. RFC 9053, section 4.2.
+pub(super) const ALGORITHM: u8 = 10;
+
+/// A Sender ID or Recipient ID: 0 to [`MAX_ID`] octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id {
+    len: u8,
+    octets: [u8; MAX_ID],
+}
+
+impl Id {
+    pub(super) fn new(octets: &[u8]) -> Option<Self> {
+        let mut id = Self { len: octets.len() as u8, octets: [0; MAX_ID] };
+        id.octets.get_mut(..octets.len())?.copy_from_slice(octets);
+        Some(id)
+    }
+
+    pub(super) fn octets(&self) -> &[u8] {
+        self.octets.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+/// A Partial IV in as few octets as it needs, and at least one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartialIv([u8; 8]);
+
+impl PartialIv {
+    /// Longest one, in octets.
+    pub(super) const MOST: usize = 5;
+
+    pub(super) const fn new(number: u64) -> Self {
+        Self(number.to_be_bytes())
+    }
+
+    pub(super) fn octets(&self) -> &[u8] {
+        let first = self.0.iter().position(|octet| *octet != 0).unwrap_or(7);
+        self.0.get(first..).unwrap_or_default()
+    }
+}
+
+/// Returns the nonce of the Partial IV `number` of the endpoint `id`. RFC 8613, section 5.2.
+pub(super) fn nonce(common_iv: &[u8; NONCE], id: &Id, number: u64) -> [u8; NONCE] {
+    let mut nonce = [0; NONCE];
+    nonce[0] = id.len;
+    let padding = MAX_ID - id.octets().len();
+    nonce[1 + padding..=MAX_ID].copy_from_slice(id.octets());
+    nonce[1 + MAX_ID..].copy_from_slice(&number.to_be_bytes()[8 - PartialIv::MOST..]);
+    nonce.iter_mut().zip(common_iv).for_each(|(octet, common)| *octet ^= common);
+    nonce
+}
+
+/// Additional authenticated data: `Enc_structure` around `external_aad`. RFC 8613, section 5.4.
+pub(super) struct Aad {
+    octets: [u8; Self::MOST],
+    len: usize,
+}
+
+impl Aad {
+    /// `[ "Encrypt0", h'', ` in CBOR.
+    const FRONT: &'static [u8; 11] = b"\x83\x68Encrypt0\x40";
+    const MOST: usize = 11 + 1 + 4 + 1 + MAX_ID + 1 + PartialIv::MOST + 1;
+
+    /// Returns that of a request with this kid and Partial IV, and of its responses.
+    pub(super) fn new(kid: &Id, number: u64) -> Self {
+        let (kid, number) = (kid.octets(), PartialIv::new(number));
+        let number = number.octets();
+        let mut aad = Self { octets: [0; Self::MOST], len: 0 };
+        // The array has 5 elements: 1, [alg_aead], request_kid, request_piv, and no Class I options.
+        let array = 4 + 1 + kid.len() + 1 + number.len() + 1;
+        // A string of less than 24 octets has a head of one.
+        let bytes = |len: usize| [0x40 | len as u8];
+        for part in [
+            Self::FRONT,
+            &bytes(array)[..],
+            &[0x85, 0x01, 0x81, ALGORITHM],
+            &bytes(kid.len()),
+            kid,
+            &bytes(number.len()),
+            number,
+            &bytes(0),
+        ] {
+            aad.octets[aad.len..aad.len + part.len()].copy_from_slice(part);
+            aad.len += part.len();
+        }
+        aad
+    }
+
+    pub(super) fn octets(&self) -> &[u8] {
+        self.octets.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// RFC 8613, sections 5.4 and C.5.
+    #[test]
+    fn the_additional_data_is_that_of_the_examples() {
+        let id = Id::new(&[0]).unwrap();
+        assert_eq!(
+            Aad::new(&id, 0x25).octets(),
+            b"\x83\x68Encrypt0\x40\x49\x85\x01\x81\x0a\x41\x00\x41\x25\x40"
+        );
+        let most = Aad::new(&Id::new(&[7; MAX_ID]).unwrap(), MAX_NUMBER);
+        assert_eq!(most.octets().len(), Aad::MOST);
+        assert_eq!(Id::new(&[7; MAX_ID + 1]), None);
+    }
+}

@@ -1,0 +1,54 @@
+"""aiocoap as a client of one server, by OSCORE: methods, blocks, an observation.
+
+Usage: oscore_client.py URI FOLDER, where URI is that of a folder that may be written to, and FOLDER has the security context.
+Prints a line for each thing that was so; ends with an error at the first that was not.
+"""
+
+import asyncio
+import os
+import sys
+
+os.environ["AIOCOAP_CLIENT_TRANSPORT"] = "oscore:udp6"
+
+from aiocoap import CHANGED, CONTENT, CREATED, FETCH, GET, METHOD_NOT_ALLOWED, NOT_FOUND, PUT, Context, Message
+from aiocoap.credentials import CredentialsMap
+
+URI, FOLDER = sys.argv[1:]
+
+
+def so(what, is_so):
+    if not is_so:
+        sys.exit(f"not so: {what}")
+    print(what, flush=True)
+
+
+async def main():
+    context = await Context.create_client_context()
+    context.client_credentials = CredentialsMap()
+    context.client_credentials.load_from_dict({URI + "/*": {"oscore": {"basedir": FOLDER + "/"}}})
+
+    async def ask(code, path, **more):
+        return await asyncio.wait_for(context.request(Message(code=code, uri=URI + path, **more)).response, 60)
+
+    so("GET of nothing", (await ask(GET, "/none.txt")).code == NOT_FOUND)
+    so("PUT makes", (await ask(PUT, "/made.txt", payload=b"one")).code in (CREATED, CHANGED))
+    answer = await ask(GET, "/made.txt")
+    so("GET gets", answer.code == CONTENT and answer.payload == b"one")
+    so("FETCH is understood", (await ask(FETCH, "/made.txt", payload=b"x")).code == METHOD_NOT_ALLOWED)
+    for octets in (3_000, 100_000):
+        body = bytes(number * number % 251 for number in range(octets))
+        so(f"{octets} octets go", (await ask(PUT, "/large.bin", payload=body)).code in (CREATED, CHANGED))
+        so(f"{octets} octets come", (await ask(GET, "/large.bin")).payload == body)
+
+    await ask(PUT, "/seen.txt", payload=b"0")
+    request = context.request(Message(code=GET, uri=URI + "/seen.txt", observe=0))
+    so("an observation begins", (await asyncio.wait_for(request.response, 60)).payload == b"0")
+    states = aiter(request.observation)
+    for state in (b"1", b"2", b"3"):
+        await ask(PUT, "/seen.txt", payload=state)
+        so(f"state {state.decode()} is told", (await asyncio.wait_for(anext(states), 60)).payload == state)
+    request.observation.cancel()
+    await context.shutdown()
+
+
+asyncio.run(main())

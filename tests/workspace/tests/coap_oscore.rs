@@ -1,0 +1,386 @@
+//! OSCORE end to end: `thinair coap` with itself and with aiocoap, both ways; what is not accepted; restarts, also by SIGKILL.
+//!
+//! Every server listens at a free port of 127.0.0.1. Where aiocoap is missing, the tests print what they skip. Time limits allow
+//! for a busy machine; no process outlives its test.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Time limit of every process, in seconds.
+const LIMIT: &str = "120";
+
+fn thinair() -> String {
+    static COMMAND: OnceLock<String> = OnceLock::new();
+    COMMAND.get_or_init(thinair_tests::command).clone()
+}
+
+/// Folder with aiocoap; `None` and a message if it is not installed.
+fn aiocoap() -> Option<PathBuf> {
+    let target = PathBuf::from(thinair_tests::text(&thinair_tests::metadata(), "target_directory"));
+    let python = std::env::var_os("THINAIR_PYTHON").map_or(target.join("coap-peers/python"), PathBuf::from);
+    if !python.join("installed").exists() {
+        println!("skipped: aiocoap, because it is not installed (`make test` does that, with pip)");
+        return None;
+    }
+    Some(python)
+}
+
+fn script(python: &Path, name: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--signal", "KILL", LIMIT, "python3", "-s"]);
+    command.arg(thinair_tests::root().join("tests/workspace/peers").join(name));
+    command.env("PYTHONPATH", python).env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
+    command
+}
+
+fn text(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
+}
+
+/// Folders of a test: contexts, and files that are served.
+struct Bench(tempfile::TempDir);
+
+impl Bench {
+    /// Makes a context for `client` and `server`.
+    fn new() -> Self {
+        let bench = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(bench.path("root")).unwrap();
+        bench.keygen("client", "server");
+        bench
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn keygen(&self, client: &str, server: &str) {
+        let arguments = [&self.path(client), &self.path(server), "--client-id", "01"];
+        let done = Command::new(thinair()).args(["coap", "keygen"]).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done));
+    }
+
+    fn serve(&self, arguments: &[&str]) -> Server {
+        let (oscore, root) = (self.path("server"), self.path("root"));
+        let mut command = Command::new("timeout");
+        command.args(["--foreground", "--signal", "KILL", LIMIT, &thinair(), "coap", "serve"]);
+        command.args(["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable", "--oscore", &oscore]);
+        Server::start(command.args(arguments))
+    }
+
+    /// Starts aiocoap's server.
+    fn serve_aiocoap(&self, python: &Path) -> Server {
+        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = script(python, "oscore_server.py");
+        command.args(["127.0.0.1", &port.to_string(), &self.path("server")]).stderr(Stdio::null());
+        let server = Server { child: command.spawn().unwrap(), port, log: Arc::default() };
+        let until = Instant::now() + Duration::from_secs(60);
+        while !text(&self.ask(&["get", &server.uri("/store"), "--timeout", "2s"])).contains("4.01") {
+            assert!(Instant::now() < until, "the server does not answer");
+        }
+        server
+    }
+
+    /// Runs `thinair coap` with these arguments.
+    fn ask(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.args(["--signal", "KILL", LIMIT, &thinair(), "coap"]).args(arguments);
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Returns the payload of the response to a protected request.
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> Vec<u8> {
+        let done = self.ask(&[arguments, &["--oscore", &self.path("client")]].concat());
+        assert!(done.status.success(), "{arguments:?}: {}", text(&done));
+        done.stdout
+    }
+
+    /// Returns the messages of a protected request that fails.
+    #[track_caller]
+    fn failed(&self, arguments: &[&str], context: &str) -> String {
+        let done = self.ask(&[arguments, &["--oscore", &self.path(context)]].concat());
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {}", text(&done));
+        assert!(done.stdout.is_empty());
+        text(&done)
+    }
+}
+
+/// Running server.
+struct Server {
+    child: Child,
+    port: u16,
+    log: Arc<Mutex<String>>,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let log = Arc::new(Mutex::new(String::new()));
+        let mut port = None;
+        while port.is_none() {
+            let line = lines.next().expect("it does not start").unwrap();
+            let uri = line.strip_prefix("serving ").and_then(|uris| uris.split(", ").next());
+            port = uri.and_then(|uri| uri.rsplit(':').next()?.parse().ok());
+            log.lock().unwrap().push_str(&line);
+        }
+        let copy = log.clone();
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| copy.lock().unwrap().push_str(&line))
+        });
+        Self { child, port: port.unwrap(), log }
+    }
+
+    fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    fn uri(&self, path: &str) -> String {
+        format!("coap://{}{path}", self.address())
+    }
+}
+
+impl Drop for Server {
+    /// By SIGKILL, and so without a word to its folder: to `timeout`, and to its child.
+    fn drop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        for child in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
+            let _ = Command::new("kill").args(["-9", child]).status();
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn body(octets: usize) -> Vec<u8> {
+    (0..octets).map(|number| (number * number % 251) as u8).collect()
+}
+
+#[test]
+fn our_client_and_server_speak_to_each_other_over_both_transports() {
+    let bench = Bench::new();
+    let server = bench.serve(&[]);
+    for base in [server.uri(""), format!("coap+tcp://{}", server.address())] {
+        for octets in [9, 3_000, 100_000] {
+            let file = bench.path("body");
+            fs::write(&file, body(octets)).unwrap();
+            bench.done(&["put", &format!("{base}/body.bin"), "--file", &file, "--timing"]);
+            assert_eq!(fs::read(bench.path("root") + "/body.bin").unwrap(), body(octets));
+            assert_eq!(bench.done(&["get", &format!("{base}/body.bin")]), body(octets));
+        }
+        bench.done(&[
+            "put",
+            &format!("{base}/body.bin"),
+            "--payload",
+            "x",
+            "--congestion",
+            "cocoa",
+            "--block-size",
+            "64",
+        ]);
+        let seen = bench.done(&["observe", &format!("{base}/time"), "--count", "2"]);
+        assert_eq!(String::from_utf8(seen).unwrap().matches("UTC").count(), 2);
+        assert!(String::from_utf8(bench.done(&["discover", &base])).unwrap().contains("/time"));
+    }
+}
+
+#[test]
+fn what_is_not_protected_is_unauthorized_unless_it_is_named() {
+    let bench = Bench::new();
+    let server = bench.serve(&["--unprotected", "/time"]);
+    assert!(text(&bench.ask(&["get", &server.uri("/body.bin")])).contains("4.01 Unauthorized"));
+    assert!(text(&bench.ask(&["put", &server.uri("/body.bin"), "--payload", "x"])).contains("4.01"));
+    assert!(text(&bench.ask(&["discover", &server.uri("")])).contains("4.01"));
+    assert!(bench.ask(&["get", &server.uri("/time")]).status.success());
+    assert!(!Path::new(&(bench.path("root") + "/body.bin")).exists());
+}
+
+#[test]
+fn a_context_has_the_rights_in_its_folder() {
+    let bench = Bench::new();
+    fs::write(bench.path("server") + "/rights.json", r#"{"/time": ["GET"], "/log/*": ["*"]}"#).unwrap();
+    fs::create_dir(bench.path("root") + "/log").unwrap();
+    let server = bench.serve(&[]);
+    bench.done(&["get", &server.uri("/time")]);
+    bench.done(&["put", &server.uri("/log/1"), "--payload", "x"]);
+    for refused in [&["put", &server.uri("/body"), "--payload", "x"][..], &["get", &server.uri("/body")]] {
+        assert!(bench.failed(refused, "client").contains("4.03 Forbidden"), "{refused:?}");
+    }
+    fs::write(bench.path("server") + "/rights.json", r#"{"/time": ["get"]}"#).unwrap();
+    drop(server);
+    let done = bench.ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
+    assert!(text(&done).contains("rights.json") && text(&done).contains("`get`"), "{}", text(&done));
+}
+
+#[test]
+fn other_keys_give_a_reason_and_no_payload() {
+    let bench = Bench::new();
+    bench.keygen("other", "elsewhere");
+    let server = bench.serve(&[]);
+    assert!(bench.failed(&["get", &server.uri("/time")], "other").contains("other keys"));
+    let other = bench.path("third");
+    let done = bench.ask(&["keygen", &other, &bench.path("third-server"), "--client-id", "77"]);
+    assert!(done.status.success());
+    assert!(bench.failed(&["get", &server.uri("/time")], "third").contains("no such security context"));
+}
+
+/// Both ends begin anew, one with and one without SIGKILL; a recorded request stays one that was received.
+#[test]
+fn a_request_is_received_once_also_across_a_restart() {
+    let bench = Bench::new();
+    let server = bench.serve(&[]);
+    // A relay between client and server, which keeps the first request.
+    let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let uri = format!("coap://{}/file", relay.local_addr().unwrap());
+    let relayed = std::thread::spawn({
+        let (relay, server) = (relay.try_clone().unwrap(), server.address());
+        move || {
+            let mut buffer = [0; 1_500];
+            let (len, client) = relay.recv_from(&mut buffer).unwrap();
+            let request = buffer[..len].to_vec();
+            relay.send_to(&request, server).unwrap();
+            let len = relay.recv(&mut buffer).unwrap();
+            relay.send_to(&buffer[..len], client).unwrap();
+            request
+        }
+    });
+    bench.done(&["put", &uri, "--payload", "once"]);
+    let mut request = relayed.join().unwrap();
+    let file = bench.path("root") + "/file";
+    fs::remove_file(&file).unwrap();
+    relay.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut replay = |server: &Server, message_id: u8| {
+        // The Message ID is not protected: it is no duplicate.
+        request[3] ^= message_id;
+        relay.send_to(&request, server.address()).unwrap();
+        let mut answer = [0; 100];
+        let len = relay.recv(&mut answer).unwrap();
+        answer[..len].to_vec()
+    };
+    let answer = replay(&server, 1);
+    assert!(answer.ends_with(b"Replay detected"), "{answer:?}");
+    drop(server);
+    let server = bench.serve(&[]);
+    // The server does not know whether it has received it: it asks for a fresh one, protected (outer code 2.04).
+    assert_eq!(replay(&server, 2)[1], 0x44);
+    // As any request after a restart.
+    bench.done(&["get", &server.uri("/time")]);
+    assert!(replay(&server, 4).ends_with(b"Replay detected"));
+    assert!(!Path::new(&file).exists());
+}
+
+/// Partial IVs of requests on the wire, while the client is killed at any time.
+#[test]
+fn no_number_is_sent_twice_though_the_client_is_killed() {
+    let bench = Bench::new();
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let uri = format!("coap://{}/x", server.local_addr().unwrap());
+    let mut numbers = BTreeSet::new();
+    for round in 0..12 {
+        let mut client = Command::new(thinair());
+        client.args(["coap", "get", &uri, "--non", "--oscore", &bench.path("client")]);
+        let mut client = client.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut buffer = [0; 100];
+        let len = server.recv(&mut buffer).unwrap();
+        // Header, Token of 3 octets, option 9.
+        let (value, option) = (usize::from(buffer[7] & 0xF), buffer[7] >> 4);
+        assert_eq!((option, buffer[8] & 0b1000), (9, 0b1000), "{:?}", &buffer[..len]);
+        assert!(numbers.insert(buffer[8..8 + value].to_vec()), "round {round}: {:?}", &buffer[..len]);
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_folder_is_used_by_one_process_and_on_one_machine() {
+    let bench = Bench::new();
+    let server = bench.serve(&[]);
+    let second = bench.ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second).contains("another process uses"), "{}", text(&second));
+
+    bench.done(&["get", &server.uri("/time")]);
+    let done = Command::new("cp").args(["-r", &bench.path("client"), &bench.path("copy")]).status().unwrap();
+    assert!(done.success());
+    assert!(bench.failed(&["get", &server.uri("/time")], "copy").contains("--moved"));
+    let done = bench.ask(&["get", &server.uri("/time"), "--oscore", &bench.path("copy"), "--moved"]);
+    assert!(done.status.success(), "{}", text(&done));
+}
+
+#[test]
+fn no_log_has_a_key() {
+    let bench = Bench::new();
+    let settings = fs::read_to_string(bench.path("client") + "/settings.json").unwrap();
+    let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
+    let secret = settings["secret_hex"].as_str().unwrap();
+    let server = bench.serve(&[]);
+    let done = bench.ask(&["get", &server.uri("/time"), "-v", "--timing", "--oscore", &bench.path("client")]);
+    let log = server.log.lock().unwrap().clone() + &text(&done);
+    assert!(log.contains("/time") || log.contains("2.05"), "{log}");
+    assert!(!log.contains(secret) && !log.to_lowercase().contains(&secret.to_lowercase()));
+    // A file that cannot be parsed is not quoted.
+    let path = bench.path("client") + "/settings.json";
+    fs::write(&path, fs::read_to_string(&path).unwrap().replace("\"sender-id_hex\"", "")).unwrap();
+    let why = bench.failed(&["get", &server.uri("/time")], "client");
+    assert!(why.contains("settings.json") && !why.contains(secret), "{why}");
+}
+
+#[test]
+fn aiocoap_uses_our_server_which_restarts() {
+    let Some(python) = aiocoap() else { return };
+    let bench = Bench::new();
+    for _ in 0..2 {
+        let server = bench.serve(&[]);
+        let mut client = script(&python, "oscore_client.py");
+        let done = client.args([&server.uri(""), &bench.path("client")]).output().unwrap();
+        assert!(done.status.success() && text(&done).contains("state 3 is told"), "{}", text(&done));
+    }
+}
+
+#[test]
+fn our_client_uses_aiocoaps_server_which_restarts() {
+    let Some(python) = aiocoap() else { return };
+    let bench = Bench::new();
+    let file = bench.path("body");
+    for _ in 0..2 {
+        let server = bench.serve_aiocoap(&python);
+        let store = server.uri("/store");
+        for octets in [9, 3_000, 100_000] {
+            fs::write(&file, body(octets)).unwrap();
+            bench.done(&["put", &store, "--file", &file]);
+            assert_eq!(bench.done(&["get", &store]), body(octets));
+        }
+        assert_eq!(bench.done(&["fetch", &store, "--payload", "5"]), body(5));
+        let seen =
+            String::from_utf8(bench.done(&["observe", &server.uri("/count"), "--count", "4"])).unwrap();
+        let counts: Vec<u32> =
+            seen.split("count ").skip(1).map(|count| count.trim().parse().unwrap()).collect();
+        assert!(counts.len() == 4 && counts.is_sorted(), "{seen}");
+    }
+}
+
+#[test]
+fn aiocoap_and_we_refuse_each_others_wrong_keys() {
+    let Some(python) = aiocoap() else { return };
+    let bench = Bench::new();
+    bench.keygen("other", "elsewhere");
+    let server = bench.serve(&[]);
+    let mut client = script(&python, "oscore_client.py");
+    let done = client.args([&server.uri(""), &bench.path("other")]).output().unwrap();
+    assert!(!done.status.success(), "{}", text(&done));
+    drop(server);
+    let server = bench.serve_aiocoap(&python);
+    let why = bench.failed(&["get", &server.uri("/store")], "other");
+    assert!(why.contains("not protected"), "{why}");
+    assert_eq!(bench.done(&["get", &server.uri("/store")]), b"nothing yet");
+}
