@@ -43,6 +43,7 @@ impl Inlet<'_> {
         let result = pipeline.channel.receive(self.now, from, unit, &mut |packet| {
             if !allowed.allows(source, packet) {
                 counters.drops.count(Drop::NotAllowedSource);
+                found.count_not_allowed(packet);
             } else if outputs.push(QueuedOutput::Packet(Some((source, compressed))), packet) {
                 counters.received.packet(packet.len(), compressed);
                 found.counters.received.packet(packet.len(), compressed);

@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::channel;
 use crate::status::{
     CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind,
-    PeerStatus, Sample, Side, Status, TroubleStatus,
+    PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
 };
 
 impl Site {
@@ -60,6 +60,15 @@ impl Site {
         self.counts_losses().then(|| CarrierLoss::new(source.lost, source.arrived))
     }
 
+    fn not_allowed(&self, number: usize, source: &Source) -> Option<SourceNotAllowed> {
+        let (packets, address) = source.not_allowed?;
+        Some(SourceNotAllowed {
+            packets,
+            address: address.to_string(),
+            line: self.allowed.line(number, address),
+        })
+    }
+
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
         let peers = self.pipelines.iter().zip(&self.sources).enumerate();
         // Removed peers have no name.
@@ -83,6 +92,7 @@ impl Site {
                     loss: self.loss(source),
                     cids: Some(cids(pipeline.channel.cids())),
                     contexts: contexts(pipeline),
+                    source_not_allowed: self.not_allowed(number, source),
                     ..heard(source, PeerKind::Peer, now)
                 }
             })
@@ -103,6 +113,7 @@ impl Site {
                 loss: None,
                 round_trip_seconds: None,
                 trouble: None,
+                source_not_allowed: None,
                 cids: None,
                 counters,
                 contexts: contexts(pipeline),
@@ -110,12 +121,11 @@ impl Site {
         });
         group
             .into_iter()
-            .chain(
-                self.sources.iter().map(|source| PeerStatus {
-                    loss: self.loss(source),
-                    ..heard(source, PeerKind::Site, now)
-                }),
-            )
+            .chain(self.sources.iter().enumerate().map(|(number, source)| PeerStatus {
+                loss: self.loss(source),
+                source_not_allowed: self.not_allowed(number, source),
+                ..heard(source, PeerKind::Site, now)
+            }))
             .collect()
     }
 }
@@ -136,6 +146,7 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
         kind,
         loss: None,
         round_trip_seconds: None,
+        source_not_allowed: None,
         cids: None,
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),

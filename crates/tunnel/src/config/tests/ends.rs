@@ -3,9 +3,9 @@
 use thinair_rohc::Mode;
 use thinair_ule::Pid;
 
-use super::{complains, of_text};
+use super::{complains, of_arguments, of_text};
 use crate::config::agreement::{Disagreement, disagreements};
-use crate::site_config::{Carrier, Others, Packaging, Security, SiteConfig, Suite};
+use crate::site_config::{ALL_ADDRESSES, Carrier, Others, Packaging, Security, SiteConfig, Suite};
 
 /// Two peers, the second of which is modified.
 fn hub(north: &str, south: &str) -> String {
@@ -53,6 +53,34 @@ fn peers_have_keys_and_networks_of_their_own() {
         "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nname = \"hub\"\n";
     let Others::Peers(peers) = of_text(one).unwrap().others else { panic!() };
     assert_eq!(peers[0].address, Some("192.0.2.1:7000".parse().unwrap()));
+}
+
+#[test]
+fn any_source_is_allowed_by_name_also_as_an_option() {
+    let one = |allowed: &str| {
+        of_text(&format!(
+            "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nallowed = {allowed}\n"
+        ))
+    };
+    let allowed = |config: SiteConfig| match config.others {
+        Others::Peers(peers) => peers[0].allowed.clone(),
+        Others::Mesh(_) => panic!("peers"),
+    };
+    assert_eq!(allowed(one("\"any\"").unwrap()), ALL_ADDRESSES);
+    assert_eq!(allowed(one("[]").unwrap()), []);
+    complains(one("\"all\""), &["sat.toml:6", "\"any\""]);
+    let option = [("security", "key", "k"), ("peer", "allowed", "any")];
+    let config = of_arguments("udp://192.0.2.1:7000", &option).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!("peers") };
+    assert_eq!((peers.len(), peers[0].address), (1, Some("192.0.2.1:7000".parse().unwrap())));
+    assert_eq!(allowed(config), ALL_ADDRESSES);
+    // Two peers that have all addresses.
+    let [north, south] = ["north", "south"].map(|name| format!("name = \"{name}\"\nkey = \"{name}.key\""));
+    let two = format!(
+        "[carrier]\nurl = \"udp://:7000\"\n[[peer]]\n{north}\nallowed = \"any\"\n[[peer]]\n{south}\n\
+         allowed = \"any\"\n"
+    );
+    complains(of_text(&two), &["overlapping networks"]);
 }
 
 /// Three sites on a group.
