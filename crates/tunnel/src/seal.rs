@@ -233,7 +233,7 @@ pub enum Refused {
     /// The site has not announced its keys yet.
     #[error("the keys were not announced yet")]
     NotAnnounced(SiteId),
-    /// The highest epoch cannot be stored, and is therefore not used.
+    /// The highest epoch, or its progress, cannot be stored, and is therefore not used.
     #[error("the epoch cannot be stored")]
     NotKept(SiteId),
 }
