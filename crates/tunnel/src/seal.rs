@@ -277,7 +277,6 @@ pub enum NotSealed {
 }
 
 /// Variant of protection.
-#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Seal {
     /// No protection.
     Insecure(Insecure),

@@ -9,7 +9,7 @@ use super::peer::{PeerState, SESSIONS};
 use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
 use crate::addresses::AddressPair;
 use crate::seal::cookie;
-use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader};
+use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
 use crate::seal::{Opened, Refused, Sender};
 
 impl TwoWay {
@@ -26,7 +26,17 @@ impl TwoWay {
             let of = self.who_may(peer_of(from)).map(Sender::Peer);
             return Opened::Refused(Refused::UnknownKey { key: header.key, of });
         };
+        let is_proved = key.proof.proves(datagram);
         let key = key.key.clone();
+        let is_paid = !is_proved && self.jar.paid(now, peer_of(from), datagram, &mut *self.random);
+        if !is_proved && !is_paid && !is_unproved(datagram) {
+            return Opened::Refused(Refused::Forged);
+        }
+        let is_loaded = !is_paid && !self.load.bear(now, peer_of(from));
+        // Those of earlier versions prove nothing before they are decrypted.
+        if is_loaded && !is_proved {
+            return Opened::Refused(Refused::Forged);
+        }
         let Some(request) = OpenedRequest::open(&key, datagram, &mut *self.random) else {
             return Opened::Refused(Refused::Forged);
         };
@@ -44,11 +54,8 @@ impl TwoWay {
         if self.answers.len() >= ANSWERS {
             return Opened::Handled;
         }
-        let loaded = !self.load.bear(now);
         let mut octets = Vec::with_capacity(datagram.len());
-        if (loaded || peer.is_waiting_for_another(now, &theirs))
-            && !self.jar.paid(now, peer_of(from), datagram, &mut *self.random)
-        {
+        if !is_paid && (is_loaded || peer.is_waiting_for_another(now, &theirs)) {
             let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
             let to = (header.index, &hash);
             self.jar.reply(now, peer_of(from), &key, to, &mut *self.random, &mut octets);
