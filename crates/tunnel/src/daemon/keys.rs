@@ -1,8 +1,5 @@
 //! Seal of a configuration: keys from files, and a digest of the parameters that both ends must share.
 
-use std::os::unix::fs::lchown;
-use std::path::Path;
-
 use sha2::{Digest as _, Sha256};
 use thinair_os::clock;
 use thinair_os::privileges::Account;
@@ -11,6 +8,7 @@ use thinair_wire::time::Instant;
 
 use super::epochs::FileStore;
 use super::helper::words;
+use super::ownership;
 use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::mtu::Budget;
@@ -86,17 +84,9 @@ pub(super) fn seal(
 /// Gives the files of epochs to the daemon's account.
 pub(super) fn give_to(config: &SiteConfig, account: &Account) -> Result<(), RunError> {
     let (Security::Key { .. }, Others::Mesh(_)) = (&config.security, &config.others) else { return Ok(()) };
-    let give = |path: &Path| {
-        lchown(path, Some(account.uid()), Some(account.gid()))
-            .map_err(|why| RunError::State(path.to_owned(), why))
-    };
-    // The administrator may have made the folder a symbolic link; links inside it may be the work of the
-    // tunnel's user.
-    std::os::unix::fs::chown(&config.state, Some(account.uid()), Some(account.gid()))
-        .map_err(|why| RunError::State(config.state.clone(), why))?;
-    let entries =
-        std::fs::read_dir(&config.state).map_err(|why| RunError::State(config.state.clone(), why))?;
-    entries.flatten().try_for_each(|entry| give(&entry.path()))
+    let given = ownership::give_folder(&config.state, account)
+        .and_then(|()| ownership::give_files(&config.state, account));
+    given.map_err(|why| RunError::State(config.state.clone(), why))
 }
 
 /// Digest of all parameters that must be equal at both ends, compared in the handshake.
