@@ -145,6 +145,7 @@ impl MadeUp {
                 count(Side::Decompressor, "coap", "FC", 2),
             ];
             status.peers.push(PeerStatus {
+                suite: None,
                 source_not_allowed: None,
                 name: name.to_owned(),
                 kind: PeerKind::Peer,

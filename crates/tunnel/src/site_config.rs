@@ -216,6 +216,8 @@ pub enum Security {
         path: PathBuf,
         /// Cipher and tag length.
         suite: Suite,
+        /// True if nobody has chosen the suite of two ends: they use AES-GCM instead if both processors have AES.
+        negotiates: bool,
     },
     /// None, in a standard format: transport streams, BBFrames.
     Open,

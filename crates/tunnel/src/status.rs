@@ -184,6 +184,9 @@ pub struct PeerStatus {
     pub session_seconds: Option<f64>,
     /// Time since its last authentic datagram. Absent: there was none.
     pub heard_seconds: Option<f64>,
+    /// Suite of the session. Absent: there is none.
+    #[serde(default)]
+    pub suite: Option<String>,
     /// Losses of the carrier on the way here. Absent: its datagrams have no counters.
     #[serde(default)]
     pub loss: Option<CarrierLoss>,
@@ -390,6 +393,7 @@ pub(crate) mod tests {
             address: Some("192.0.2.2:4754".to_owned()),
             session_seconds: Some(65.0),
             heard_seconds: Some(0.2),
+            suite: Some("aes-gcm".to_owned()),
             cids: None,
             loss: Some(CarrierLoss::new(5, 195)),
             round_trip_seconds: Some(0.612),

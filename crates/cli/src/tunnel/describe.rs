@@ -107,10 +107,11 @@ fn packed(packaging: &Packaging) -> String {
 
 fn security(plan: &SiteConfig) -> String {
     match &plan.security {
-        Security::Key { suite, .. } => {
+        Security::Key { suite, negotiates, .. } => {
+            let or = if *negotiates { " (aes-gcm if both processors have AES)" } else { "" };
             let file = plan.common_key_file().map(|path| format!("key file {}", path.display()));
             let file = file.unwrap_or("a key file for each peer".to_owned());
-            format!("{}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
+            format!("{}{or}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
         }
         Security::Open => "open: the standard format, not encrypted".to_owned(),
         Security::Insecure => "none: anybody who can send a datagram can send packets".to_owned(),

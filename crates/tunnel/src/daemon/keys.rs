@@ -44,7 +44,7 @@ pub(super) fn seal(
             let sites = mesh.sites.iter().map(|site| site.id).collect();
             Some(Seal::Insecure(Insecure::group(mesh.own, sites)))
         }
-        (Security::Key { path, suite }, Others::Peers(peers)) => {
+        (Security::Key { path, suite, negotiates }, Others::Peers(peers)) => {
             let (mut known, mut addresses) = (Vec::new(), Vec::new());
             for peer in peers {
                 let keys = Keys::read(peer.key.as_ref().unwrap_or(path))?;
@@ -56,6 +56,9 @@ pub(super) fn seal(
             let two_way =
                 TwoWay::new(now, Over::of(&config.carrier), known, *suite, digest, Box::new(SystemRandom));
             let mut two_way = two_way.map_err(|bad| RunError::Keys(bad.to_string()))?;
+            if *negotiates && has_aes() {
+                two_way.offer_aes();
+            }
             for (peer, address) in addresses.into_iter().enumerate() {
                 if let Some(address) = address {
                     two_way.remember(now, peer, address);
@@ -63,7 +66,7 @@ pub(super) fn seal(
             }
             Some(Seal::TwoWay(two_way))
         }
-        (Security::Key { path, suite }, Others::Mesh(mesh)) => {
+        (Security::Key { path, suite, .. }, Others::Mesh(mesh)) => {
             let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),
@@ -79,6 +82,17 @@ pub(super) fn seal(
             Some(Seal::Group(group.map_err(|bad| RunError::Keys(words(&bad)))?))
         }
     })
+}
+
+/// True if the processor has instructions for AES and for GCM's multiplication.
+fn has_aes() -> bool {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    return std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull");
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+    false
 }
 
 /// Gives the files of epochs to the daemon's account.

@@ -45,7 +45,12 @@ pub(super) struct EndIdentity {
     pub(super) instance: [u8; 8],
     /// Digest of its channel parameters.
     pub(super) digest: [u8; 8],
+    /// True if it offers AES-GCM, too. In an answer, `suite` is the one that is used.
+    pub(super) offers_aes: bool,
 }
+
+/// Offer of AES-GCM in the number of a request, which earlier versions take for a part of the number.
+const OFFERS_AES: u32 = 1 << 31;
 
 impl EndIdentity {
     fn write(&self, out: &mut [u8]) {
@@ -59,6 +64,7 @@ impl EndIdentity {
             suite: *octets.first()?,
             instance: *octets.get(1..)?.first_chunk()?,
             digest: *octets.get(9..)?.first_chunk()?,
+            offers_aes: false,
         })
     }
 }
@@ -138,7 +144,8 @@ impl Initiation {
         let mut noise = builder(key, &out[..REQUEST_HEADER], random, true);
         let mut payload = [0; REQUEST_PAYLOAD];
         ours.write(&mut payload);
-        payload[17..].copy_from_slice(&number.to_be_bytes());
+        let offer = if ours.offers_aes { OFFERS_AES } else { 0 };
+        payload[17..].copy_from_slice(&(number | offer).to_be_bytes());
         write(&mut noise, &payload, out)
             .expect("room for it, in the order of the pattern, and no curves yet");
         let hash = Sha256::digest(&out).into();
@@ -180,7 +187,8 @@ impl OpenedRequest {
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
         let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
-        Some(Self { noise, theirs: EndIdentity::read(payload)?, number })
+        let theirs = EndIdentity { offers_aes: number & OFFERS_AES != 0, ..EndIdentity::read(payload)? };
+        Some(Self { noise, theirs, number: number & !OFFERS_AES })
     }
 
     /// Writes the answer to `out`; `None`: the request contains an invalid curve point. `to`: index of the

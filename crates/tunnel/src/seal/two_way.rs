@@ -120,7 +120,7 @@ impl TwoWay {
         Ok(Self {
             over,
             suite,
-            ours: EndIdentity { suite: suite.number(), instance, digest },
+            ours: EndIdentity { suite: suite.number(), instance, digest, offers_aes: false },
             jar: Jar::new(now, &mut *random),
             peers: peers
                 .into_iter()
@@ -134,6 +134,28 @@ impl TwoWay {
             has_unanswered: false,
             moves: 0,
         })
+    }
+
+    /// Offers AES-GCM besides the suite: it is used with a peer that offers it, too, or that has it as its suite. Tags must
+    /// have the same length.
+    pub fn offer_aes(&mut self) {
+        self.ours.offers_aes = self.suite.tag() == Suite::AesGcm.tag();
+    }
+
+    /// Returns the suite for sessions with a peer, or the reason why there are none.
+    fn agree(&self, theirs: &EndIdentity, peer: usize) -> Result<Suite, Refused> {
+        let peer = Sender::Peer(peer);
+        let suite = self.agreed(theirs).ok_or(Refused::OtherSuite(peer))?;
+        if self.ours.digest == theirs.digest { Ok(suite) } else { Err(Refused::OtherParameters(peer)) }
+    }
+
+    /// Returns the suite for sessions with an end, by its authenticated offer or answer. `None`: there is none in common.
+    fn agreed(&self, theirs: &EndIdentity) -> Option<Suite> {
+        let has_gcm = |end: &EndIdentity| end.offers_aes || end.suite == Suite::AesGcm.number();
+        if has_gcm(&self.ours) && has_gcm(theirs) {
+            return Some(Suite::AesGcm);
+        }
+        (self.ours.suite == theirs.suite).then_some(self.suite)
     }
 
     /// Replaces the keys of a peer by those that its key file contains now. Traffic continues: datagrams in
@@ -346,15 +368,6 @@ impl TwoWay {
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
         if self.answers.is_empty() { self.due } else { Some(Instant::ZERO) }
-    }
-}
-
-impl EndIdentity {
-    fn differs(&self, theirs: &Self, peer: usize) -> Option<Refused> {
-        let peer = Sender::Peer(peer);
-        (self.suite != theirs.suite)
-            .then_some(Refused::OtherSuite(peer))
-            .or((self.digest != theirs.digest).then_some(Refused::OtherParameters(peer)))
     }
 }
 

@@ -11,6 +11,8 @@ use super::Site;
 use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel;
+use crate::config::suite_name;
+use crate::seal::Seal;
 use crate::status::{
     CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind,
     PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
@@ -56,6 +58,11 @@ impl Site {
         Some(measured.as_secs_f64())
     }
 
+    fn suite(&self, peer: usize) -> Option<String> {
+        let Some(Seal::TwoWay(seal)) = &self.common.seal else { return None };
+        Some(suite_name(seal.session(peer)?.suite).to_owned())
+    }
+
     fn loss(&self, source: &Source) -> Option<CarrierLoss> {
         self.counts_losses().then(|| CarrierLoss::new(source.lost, source.arrived))
     }
@@ -89,6 +96,7 @@ impl Site {
                         .address(self.common.seal.as_ref())
                         .map(|address| address.to_string()),
                     round_trip_seconds: self.round_trip(number),
+                    suite: self.suite(number),
                     loss: self.loss(source),
                     cids: Some(cids(pipeline.channel.cids())),
                     contexts: contexts(pipeline),
@@ -110,6 +118,7 @@ impl Site {
                 address: pipeline.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
+                suite: None,
                 loss: None,
                 round_trip_seconds: None,
                 trouble: None,
@@ -144,6 +153,7 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
     PeerStatus {
         name: source.name.clone(),
         kind,
+        suite: None,
         loss: None,
         round_trip_seconds: None,
         source_not_allowed: None,

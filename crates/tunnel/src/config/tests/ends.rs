@@ -172,6 +172,20 @@ fn what_a_mesh_cannot_be_is_told() {
 }
 
 #[test]
+fn two_ends_negotiate_where_nobody_has_chosen_a_suite() {
+    let negotiates = |config: SiteConfig| matches!(config.security, Security::Key { negotiates: true, .. });
+    let pair = |url: &str, more: &str| {
+        of_text(&format!("[carrier]\nurl = \"{url}\"\n[security]\nkey = \"k\"\n{more}")).unwrap()
+    };
+    assert!(negotiates(pair("udp://192.0.2.1:7000", "")));
+    for chosen in ["suite = \"chacha20-poly1305\"", "suite = \"aes-gcm\"", "tag = 16", "tag = 8"] {
+        assert!(!negotiates(pair("udp://192.0.2.1:7000", chosen)), "{chosen}");
+    }
+    assert!(!negotiates(pair("serial:///dev/ttyS0", "")));
+    assert!(!negotiates(of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap()));
+}
+
+#[test]
 fn groups_have_the_longest_tag_by_default() {
     let config = of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap();
     let Security::Key { suite, .. } = config.security else { panic!() };
