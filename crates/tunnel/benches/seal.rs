@@ -1,5 +1,5 @@
-//! Nanoseconds to encrypt and to decrypt a body of 64 octets, for each suite: minimum and median of 2,000
-//! runs of 100 bodies. Runs are so short that other load of the machine does not affect the minimum. `cargo
+//! Nanoseconds to encrypt and to decrypt a body of 64 octets, for each suite, and to reject forged datagrams: minimum
+//! and median of 2,000 runs of 100 bodies. Runs are so short that other load of the machine does not affect the minimum. `cargo
 //! bench -p thinair-tunnel --bench seal`
 
 use std::hint::black_box;
@@ -25,18 +25,53 @@ fn main() {
         let name = format!("{suite:?}");
         println!("{name:<20} {:>7} ns {:>7} ns {:>7} ns {:>7} ns", seal.0, seal.1, open.0, open.1);
     }
+    println!("\n{:<20} {:>10} {:>10}", "rejected", "best", "median");
+    for (name, mut runs) in rejections() {
+        runs.sort_unstable();
+        println!("{name:<20} {:>7} ns {:>7} ns", runs[0], runs[RUNS / 2]);
+    }
 }
 
-/// Nanoseconds per body of each run: to encrypt, to decrypt.
-fn measure(suite: Suite) -> [Vec<u128>; 2] {
+/// Nanoseconds to reject a forged body, and a forged request of a session.
+fn rejections() -> [(&'static str, Vec<u128>); 2] {
     let now = Instant::from_millis(1);
-    let [left, right] = [1_u8, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5_000)));
-    let mut ends = [(1, Some(right)), (2, None)].map(|(seed, address)| {
+    let left = SocketAddr::from(([192, 0, 2, 1], 5_000));
+    let mut ends = ready(now, Suite::ChaCha20Poly1305);
+    let (mut body, mut request) = (Vec::new(), Vec::new());
+    ends[0].seal(now, PEER, BodyFlags::default(), &BODY, &mut body).expect("a session");
+    let [mut asking, _] = fresh(now, Suite::ChaCha20Poly1305);
+    asking.poll(now, &mut request).expect("a request");
+    [("body", body), ("request", request)].map(|(name, mut forged)| {
+        let last = forged.len() - 1;
+        forged[last] ^= 1;
+        let run = |_| {
+            let mut copies = vec![forged.clone(); BODIES];
+            let start = Clock::now();
+            for datagram in &mut copies {
+                let opened = ends[1].open(now, Some(left.into()), black_box(datagram));
+                assert!(matches!(opened, Opened::Refused(_)));
+            }
+            start.elapsed().as_nanos() / BODIES as u128
+        };
+        (name, (0..RUNS).map(run).collect())
+    })
+}
+
+/// Two ends before their key exchange.
+fn fresh(now: Instant, suite: Suite) -> [Seal; 2] {
+    let right = SocketAddr::from(([192, 0, 2, 2], 5_000));
+    [(1, Some(right)), (2, None)].map(|(seed, address)| {
         let keys = Keys::one(Key::new(*b"thirty-two octets, known to both"));
         let peers = vec![PeerKeys { keys, address, keepalive: None }];
         let end = TwoWay::new(now, Over::Datagrams, peers, suite, [0; 8], random(seed));
         Seal::TwoWay(end.expect("one peer"))
-    });
+    })
+}
+
+/// Two ends after their key exchange.
+fn ready(now: Instant, suite: Suite) -> [Seal; 2] {
+    let [left, right] = [1_u8, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5_000)));
+    let mut ends = fresh(now, suite);
     let mut out = Vec::new();
     for _ in 0..4 {
         for (from, to, address) in [(0, 1, left), (1, 0, right)] {
@@ -45,6 +80,14 @@ fn measure(suite: Suite) -> [Vec<u128>; 2] {
             }
         }
     }
+    ends
+}
+
+/// Nanoseconds per body of each run: to encrypt, to decrypt.
+fn measure(suite: Suite) -> [Vec<u128>; 2] {
+    let now = Instant::from_millis(1);
+    let left = SocketAddr::from(([192, 0, 2, 1], 5_000));
+    let mut ends = ready(now, suite);
     let mut datagrams = vec![Vec::new(); BODIES];
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..RUNS {

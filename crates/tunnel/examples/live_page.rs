@@ -146,6 +146,8 @@ impl MadeUp {
                 count(Side::Decompressor, "coap", "FC", 2),
             ];
             status.peers.push(PeerStatus {
+                suite: None,
+                source_not_allowed: None,
                 name: name.to_owned(),
                 kind: PeerKind::Peer,
                 address: (at == 0 || !is_quiet).then(|| format!("198.51.100.{}:4754", 7 + at)),

@@ -22,6 +22,7 @@ use thinair_rohc::contexts::ContextState;
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{DecompressError, Instant, ProfileId};
 
+pub(crate) use allowed::source_address;
 pub use allowed::{AllowedError, AllowedIps};
 pub use counters::{Counters, DirectionCounters, Feedback, Kinds, Reasons};
 pub use feedback::{NACK_INTERVAL, NACKS_A_SECOND};

@@ -33,7 +33,6 @@ pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;
 pub use setting::{ConfigError, SettingPlace};
 pub use settings::Settings;
-#[cfg(target_os = "linux")]
 pub(crate) use words::masked;
 
 use crate::site_config::{Carrier, Packaging, Security, SiteConfig};

@@ -15,6 +15,7 @@ mod keys;
 mod name_servers;
 mod notices;
 mod outside;
+mod ownership;
 mod recorder;
 mod reload;
 mod remembered;

@@ -233,7 +233,7 @@ pub enum Refused {
     /// The site has not announced its keys yet.
     #[error("the keys were not announced yet")]
     NotAnnounced(SiteId),
-    /// The highest epoch cannot be stored, and is therefore not used.
+    /// The highest epoch, or its progress, cannot be stored, and is therefore not used.
     #[error("the epoch cannot be stored")]
     NotKept(SiteId),
 }
@@ -277,7 +277,6 @@ pub enum NotSealed {
 }
 
 /// Variant of protection.
-#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Seal {
     /// No protection.
     Insecure(Insecure),

@@ -560,6 +560,7 @@ fn reason_refused(refused: Refused) -> Drop {
         Refused::Reflected => Drop::Reflected,
         Refused::UnknownKey { .. } | Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
         Refused::OtherParameters(_) => Drop::OtherChannel,
-        Refused::StaleEpoch(_) | Refused::OtherSalt(_) | Refused::NotKept(_) => Drop::StaleEpoch,
+        Refused::StaleEpoch(_) | Refused::OtherSalt(_) => Drop::StaleEpoch,
+        Refused::NotKept(_) => Drop::NotKept,
     }
 }

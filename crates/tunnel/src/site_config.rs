@@ -3,7 +3,7 @@
 
 mod words;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use thinair_segment::Sizer;
 pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
+use crate::config::masked;
 use crate::unit::SiteId;
 
 /// Configuration of a site.
@@ -60,7 +61,7 @@ impl SiteConfig {
 }
 
 /// The interface of the system.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Inside {
     /// Its name.
     pub name: String,
@@ -83,6 +84,22 @@ pub struct Inside {
     /// Control of the size of TCP segments ([`segments`](crate::segments)); `None`: none.
     pub segments: Option<Sizer>,
 }
+
+impl Inside {
+    /// Returns the networks of `address` and `route`: sources of a peer without `allowed`. Without both, all addresses:
+    /// the interface is set up by other means.
+    pub fn sources(&self) -> Vec<(IpAddr, u8)> {
+        if self.addresses.is_empty() && self.routes.is_empty() {
+            return ALL_ADDRESSES.to_vec();
+        }
+        let addresses = self.addresses.iter().map(|&(address, bits)| (masked(address, bits), bits));
+        addresses.chain(self.routes.iter().copied()).collect()
+    }
+}
+
+/// Networks of all addresses: `allowed = "any"`.
+pub const ALL_ADDRESSES: [(IpAddr, u8); 2] =
+    [(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0)];
 
 /// Treatment of packets to the routes of a tunnel whose process was killed, or has failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,6 +218,8 @@ pub enum Security {
         path: PathBuf,
         /// Cipher and tag length.
         suite: Suite,
+        /// True if nobody has chosen the suite of two ends: they use AES-GCM instead if both processors have AES.
+        negotiates: bool,
     },
     /// None, in a standard format: transport streams, BBFrames.
     Open,
@@ -319,7 +338,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// Host name and port, resolved again if the peer is silent. `None`: no host name.
     pub host: Option<(String, u16)>,
-    /// Networks of the peer: allowed sources, and destinations routed to it; empty: all.
+    /// Networks of the peer: allowed sources, and destinations sent to it. Empty: sources are those of
+    /// [`Inside::sources`], and all destinations are sent to it.
     pub allowed: Vec<(IpAddr, u8)>,
     /// Key file of this peer, if it differs from that of the site.
     pub key: Option<PathBuf>,
@@ -353,7 +373,7 @@ pub struct Site {
     pub pid: Option<Pid>,
     /// Its NPA, with TS and GSE.
     pub npa: Option<Npa>,
-    /// Allowed sources of its packets; empty: all.
+    /// Allowed sources of its packets. Empty: those of [`Inside::sources`].
     pub allowed: Vec<(IpAddr, u8)>,
 }
 

@@ -68,7 +68,7 @@ pub struct Status {
 }
 
 /// The interface of the system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InsideStatus {
     /// Its name.
     pub name: String,
@@ -190,6 +190,9 @@ pub struct PeerStatus {
     pub session_seconds: Option<f64>,
     /// Time since its last authentic datagram. Absent: there was none.
     pub heard_seconds: Option<f64>,
+    /// Suite of the session. Absent: there is none.
+    #[serde(default)]
+    pub suite: Option<String>,
     /// Losses of the carrier on the way here. Absent: its datagrams have no counters.
     #[serde(default)]
     pub loss: Option<CarrierLoss>,
@@ -199,6 +202,9 @@ pub struct PeerStatus {
     /// Current problem. Absent: none is known.
     #[serde(default)]
     pub trouble: Option<TroubleStatus>,
+    /// Dropped packets whose source is not allowed. Absent: there was none.
+    #[serde(default)]
+    pub source_not_allowed: Option<SourceNotAllowed>,
     /// CID space of each direction. Absent: it has no channel of its own.
     #[serde(default)]
     pub cids: Option<CidsStatus>,
@@ -243,6 +249,17 @@ pub struct TroubleStatus {
     pub address: Option<String>,
 }
 
+/// Packets that were dropped, as their peer or site may not send from their source address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceNotAllowed {
+    /// Number of packets.
+    pub packets: u64,
+    /// Source address of the last one.
+    pub address: String,
+    /// Line of the section of the peer or site that allows it. Absent: the address belongs to another peer.
+    pub line: Option<String>,
+}
+
 /// Role of another end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -281,7 +298,7 @@ pub enum Side {
 }
 
 /// Properties that do not change while a daemon runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Name of the site; in a mesh, its number.
     pub site: Option<String>,
@@ -384,6 +401,7 @@ pub(crate) mod tests {
             address: Some("192.0.2.2:4754".to_owned()),
             session_seconds: Some(65.0),
             heard_seconds: Some(0.2),
+            suite: Some("aes-gcm".to_owned()),
             cids: None,
             loss: Some(CarrierLoss::new(5, 195)),
             round_trip_seconds: Some(0.612),
@@ -392,6 +410,11 @@ pub(crate) mod tests {
                 text: "nothing listens at 192.0.2.2:4754".to_owned(),
                 since_seconds: 9.0,
                 address: Some("192.0.2.2:4754".to_owned()),
+            }),
+            source_not_allowed: Some(SourceNotAllowed {
+                packets: 3,
+                address: "10.1.0.9".to_owned(),
+                line: Some("allowed = [\"10.0.0.2/32\", \"10.1.0.9/32\"]".to_owned()),
             }),
             counters: peer,
             contexts: vec![ContextCount {

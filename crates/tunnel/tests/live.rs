@@ -92,6 +92,8 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         }]
     };
     status.peers.push(PeerStatus {
+        suite: None,
+        source_not_allowed: None,
         // A name that would be HTML if it were not escaped on the page, and that ends a label if it is not
         // escaped in metrics.
         name: "<i>\"hill\"</i>".to_owned(),

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         wrong.extend(disagreements(&plan, &other).iter().map(Disagreement::to_string));
         match self::keys(&other) {
             (others, missing) if missing.is_empty() => wrong.extend(other_keys(&keys, &others)),
-            _ => notes.push("the keys of the other end cannot be read here, and are not compared"),
+            _ => notes.push("the keys of the other end cannot be read here, and are not compared".to_owned()),
         }
     }
     if arguments.json {

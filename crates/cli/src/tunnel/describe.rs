@@ -7,7 +7,7 @@ use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
 use thinair_tunnel::site_config::{
-    Carrier, Framing, OnFailure, Others, Packaging, Security, SiteConfig, TotalLength, has_all,
+    Carrier, Framing, Inside, OnFailure, Others, Packaging, Security, SiteConfig, TotalLength, has_all,
 };
 
 /// Returns a plan as lines of a label and a text.
@@ -24,7 +24,7 @@ pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
     rows.push(("carrier", carrier(&plan.carrier)));
     rows.push(("security", security(plan)));
     rows.push(("channel", channel(plan)));
-    rows.extend(others(&plan.others));
+    rows.extend(others(plan));
     if let Some(status) = &plan.seeing.status {
         rows.push(("status", status.display().to_string()));
     }
@@ -107,10 +107,11 @@ fn packed(packaging: &Packaging) -> String {
 
 fn security(plan: &SiteConfig) -> String {
     match &plan.security {
-        Security::Key { suite, .. } => {
+        Security::Key { suite, negotiates, .. } => {
+            let or = if *negotiates { " (aes-gcm if both processors have AES)" } else { "" };
             let file = plan.common_key_file().map(|path| format!("key file {}", path.display()));
             let file = file.unwrap_or("a key file for each peer".to_owned());
-            format!("{}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
+            format!("{}{or}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
         }
         Security::Open => "open: the standard format, not encrypted".to_owned(),
         Security::Insecure => "none: anybody who can send a datagram can send packets".to_owned(),
@@ -129,16 +130,23 @@ fn channel(plan: &SiteConfig) -> String {
     )
 }
 
-fn others(others: &Others) -> Vec<(&'static str, String)> {
-    match others {
+/// Sources that a peer or site may send from.
+fn allowed(list: &[(IpAddr, u8)], inside: &Inside) -> String {
+    match (inside.bridged, list) {
+        (true, _) => String::new(),
+        (false, []) => format!(", allowed {} by [inside]", networks(&inside.sources())),
+        (false, list) => format!(", allowed {}", networks(list)),
+    }
+}
+
+fn others(plan: &SiteConfig) -> Vec<(&'static str, String)> {
+    match &plan.others {
         Others::Peers(peers) => {
             let peer = |peer: &thinair_tunnel::site_config::Peer| {
                 let mut text = peer.name.clone();
                 text += &peer.address.map(|address| format!(" at {address}")).unwrap_or_default();
                 text += &peer.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
-                if !peer.allowed.is_empty() {
-                    text += &format!(", allowed {}", networks(&peer.allowed));
-                }
+                text += &allowed(&peer.allowed, &plan.inside);
                 if let Some(key) = &peer.key {
                     text += &format!(", key file {}", key.display());
                 }
@@ -156,9 +164,7 @@ fn others(others: &Others) -> Vec<(&'static str, String)> {
                 let mut text = format!("{} ({})", site.id.number(), site.name);
                 text += &site.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
                 text += &site.npa.map(|npa| format!(", NPA {npa}")).unwrap_or_default();
-                if !site.allowed.is_empty() {
-                    text += &format!(", allowed {}", networks(&site.allowed));
-                }
+                text += &allowed(&site.allowed, &plan.inside);
                 ("site", text)
             }));
             rows
@@ -182,6 +188,17 @@ pub(super) fn warnings(plan: &SiteConfig) -> Vec<&'static str> {
             [true, true] | [false, false] => {}
         }
     }
+    let has_default = match &plan.others {
+        Others::Peers(peers) => peers.iter().any(|peer| peer.allowed.is_empty()),
+        Others::Mesh(mesh) => mesh.sites.iter().any(|site| site.allowed.is_empty()),
+    };
+    let inside = &plan.inside;
+    if has_default && !inside.bridged && inside.addresses.is_empty() && inside.routes.is_empty() {
+        notes.push(
+            "without `address` and `route`, packets of the other end are accepted from any source; restrict them by \
+             `allowed`",
+        );
+    }
     match &plan.security {
         Security::Insecure => notes.push(
             "insecure: nothing is encrypted or authenticated; anybody who can send a datagram here can send packets into \
@@ -203,14 +220,38 @@ pub(super) fn warnings(plan: &SiteConfig) -> Vec<&'static str> {
     notes
 }
 
+/// Returns a note about ends without `allowed`, of whose packets some may be dropped.
+fn default_sources(plan: &SiteConfig) -> Option<String> {
+    let names: Vec<_> = match &plan.others {
+        Others::Peers(peers) => {
+            peers.iter().filter(|peer| peer.allowed.is_empty()).map(|peer| &peer.name).collect()
+        }
+        Others::Mesh(mesh) => {
+            mesh.sites.iter().filter(|site| site.allowed.is_empty()).map(|site| &site.name).collect()
+        }
+    };
+    let sources = plan.inside.sources();
+    if plan.inside.bridged || names.is_empty() || has_all(&sources) == [true, true] {
+        return None;
+    }
+    Some(format!(
+        "packets of {} are dropped unless they come from {} (`address` and `route`) or a link-local address; list the \
+         other networks behind it in `route`, or in `allowed`; \"any\" there allows all",
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        networks(&sources)
+    ))
+}
+
 /// Returns [`warnings`], and notes for a reader of the configuration that a log need not repeat at every
 /// start.
-pub(super) fn notes(plan: &SiteConfig) -> Vec<&'static str> {
-    let mut notes = warnings(plan);
+pub(super) fn notes(plan: &SiteConfig) -> Vec<String> {
+    let mut notes: Vec<String> = warnings(plan).into_iter().map(str::to_owned).collect();
+    notes.extend(default_sources(plan));
     if matches!(plan.security, Security::Key { .. }) && plan.channel.pad <= 1 {
         notes.push(
             "lengths of encrypted packets show how well their headers were compressed; `pad` hides that, for some octets \
-             a packet",
+             a packet"
+                .to_owned(),
         );
     }
     notes
@@ -252,7 +293,7 @@ pub(super) fn to_json(plan: &SiteConfig) -> Value {
             "mrru": channel.mrru,
             "pad": channel.pad,
         },
-        "others": others(&plan.others).into_iter().map(|(_, text)| text).collect::<Vec<_>>(),
+        "others": others(plan).into_iter().map(|(_, text)| text).collect::<Vec<_>>(),
         "status": plan.seeing.status,
         "http": plan.seeing.http,
         "user": plan.user,

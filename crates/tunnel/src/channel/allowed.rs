@@ -1,22 +1,34 @@
 //! Allowed source addresses of peers, and routing of packets to peers, by the longest matching prefix.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use crate::site_config::{Peer, Site};
+use crate::site_config::{Inside, Others, Peer, Site};
 
 /// Prefixes of all peers, or of all sites of a mesh, by their index in the configuration.
 ///
 /// Between peers, an address belongs to the peer with the longest matching prefix: packets to it are sent to
 /// this peer, and are accepted from no other. Sites of a mesh receive all packets; a source is accepted from
-/// each site with a matching prefix.
+/// each site with a matching prefix. One without `allowed` has the networks of `address` and `route`.
+///
+/// Link-local sources of no prefix are accepted from all, and so is the unspecified source of a packet to a group,
+/// with which the discovery of neighbors and groups begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedIps {
     /// Sorted by falling length, so that the first match is the longest one.
     prefixes: Vec<Prefix>,
     shared: bool,
+    only: Option<OnlyPeer>,
     /// True for Ethernet frames: all go to the only peer, and are accepted from each sender.
     bridged: bool,
+}
+
+/// The peer to which packets are sent, if there are no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OnlyPeer {
+    number: usize,
+    /// True without `allowed`: destinations are those that the system routes to the interface.
+    takes_all: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +41,14 @@ struct Prefix {
 }
 
 impl Prefix {
+    fn address(&self) -> IpAddr {
+        if self.six {
+            IpAddr::from(self.bits.to_be_bytes())
+        } else {
+            IpAddr::from(((self.bits >> 96) as u32).to_be_bytes())
+        }
+    }
+
     fn matches(&self, (six, bits): (bool, u128)) -> bool {
         self.six == six && (self.bits ^ bits) & mask(self.length) == 0
     }
@@ -46,7 +66,7 @@ pub enum AllowedError {
     /// Two peers have an identical prefix.
     #[error(
         "{prefix}/{length} is assigned to `{first}` and to `{second}`: a packet can be sent to one of them only \
-         (a peer without `allowed` has all addresses)"
+         (a peer without `allowed` has the networks of `address` and `route`)"
     )]
     Twice {
         /// The prefix.
@@ -67,51 +87,61 @@ pub enum AllowedError {
 }
 
 impl AllowedIps {
-    /// Returns the prefixes of peers, by their numbers. A peer without prefixes has all remaining addresses;
-    /// at most one such peer is possible.
+    /// Returns the prefixes of a configuration.
+    pub fn of(others: &Others, inside: &Inside) -> Result<Self, AllowedError> {
+        match others {
+            Others::Peers(peers) => Self::of_peers(peers.iter().enumerate(), inside),
+            Others::Mesh(mesh) => Self::of_sites(&mesh.sites, inside),
+        }
+    }
+
+    /// Returns the prefixes of peers, by their numbers.
     pub fn of_peers<'p>(
         peers: impl Iterator<Item = (usize, &'p Peer)> + Clone,
-        bridged: bool,
+        inside: &Inside,
     ) -> Result<Self, AllowedError> {
         let count = peers.clone().count();
-        if bridged && count > 1 {
+        if inside.bridged && count > 1 {
             return Err(AllowedError::BridgedPeers(count));
         }
-        let of = |(number, peer): (usize, &Peer)| (number, peer.name.clone(), peer.allowed.clone());
-        Self::new(peers.map(of), bridged, false)
+        let of = |(number, peer): (usize, &'p Peer)| (number, peer.name.as_str(), peer.allowed.as_slice());
+        let only = peers.clone().next().filter(|_| count == 1);
+        let only = only.map(|(number, peer)| OnlyPeer { number, takes_all: peer.allowed.is_empty() });
+        Ok(Self { only, ..Self::new(peers.map(of), inside, false)? })
     }
 
     /// Returns the prefixes of the sites of a mesh, which may overlap.
-    pub fn of_sites(sites: &[Site], bridged: bool) -> Result<Self, AllowedError> {
-        let of = |(number, site): (usize, &Site)| (number, site.name.clone(), site.allowed.clone());
-        Self::new(sites.iter().enumerate().map(of), bridged, true)
+    fn of_sites(sites: &[Site], inside: &Inside) -> Result<Self, AllowedError> {
+        let of =
+            sites.iter().zip(0..).map(|(site, number)| (number, site.name.as_str(), site.allowed.as_slice()));
+        Self::new(of, inside, true)
     }
 
-    fn new(
-        lists: impl Iterator<Item = (usize, String, Vec<(IpAddr, u8)>)>,
-        bridged: bool,
+    fn new<'n>(
+        lists: impl Iterator<Item = (usize, &'n str, &'n [(IpAddr, u8)])>,
+        inside: &Inside,
         shared: bool,
     ) -> Result<Self, AllowedError> {
+        let bridged = inside.bridged;
+        let default = inside.sources();
         let mut prefixes: Vec<Prefix> = Vec::new();
         let mut names = BTreeMap::new();
-        for (owner, name, mut list) in lists {
+        for (owner, name, list) in lists {
             if bridged && !list.is_empty() {
-                return Err(AllowedError::Bridged(name));
-            }
-            if list.is_empty() {
-                list = vec![(IpAddr::from([0; 4]), 0), (IpAddr::from([0_u16; 8]), 0)];
+                return Err(AllowedError::Bridged(name.to_owned()));
             }
             names.insert(owner, name);
-            for (address, length) in list {
+            for &(address, length) in if list.is_empty() { &default } else { list } {
                 let prefix = Prefix { owner, ..prefix(address, length)? };
                 let same = |other: &&Prefix| Prefix { owner, ..**other } == prefix;
                 match prefixes.iter().find(same) {
                     Some(other) if other.owner != owner && !shared => {
+                        let name = |owner| names.get(&owner).copied().unwrap_or_default().to_owned();
                         return Err(AllowedError::Twice {
                             prefix: address,
                             length,
-                            first: names.get(&other.owner).cloned().unwrap_or_default(),
-                            second: names.get(&owner).cloned().unwrap_or_default(),
+                            first: name(other.owner),
+                            second: name(owner),
                         });
                     }
                     Some(other) if other.owner == owner => {}
@@ -120,7 +150,7 @@ impl AllowedIps {
             }
         }
         prefixes.sort_by_key(|prefix| core::cmp::Reverse(prefix.length));
-        Ok(Self { prefixes, shared, bridged })
+        Ok(Self { prefixes, shared, only: None, bridged })
     }
 
     /// True if a packet from a peer or site has an allowed source. Other data than IP packets is not allowed;
@@ -129,11 +159,32 @@ impl AllowedIps {
         if self.bridged {
             return true;
         }
-        let Some((source, _)) = addresses(packet) else { return false };
+        let Some((source, destination)) = addresses(packet) else { return false };
+        self.has(owner, source)
+            || (self.owner(source).is_none() && is_link_local(source))
+            || (source.is_unspecified() && is_group(destination))
+    }
+
+    /// True if a source address is one of the prefixes of a peer or site.
+    fn has(&self, owner: usize, source: IpAddr) -> bool {
         if self.shared {
+            let source = bits(source);
             return self.prefixes.iter().any(|prefix| prefix.owner == owner && prefix.matches(source));
         }
         self.owner(source) == Some(owner)
+    }
+
+    /// Returns the line of a configuration that allows a source, besides the present ones. `None`: it belongs to another
+    /// peer.
+    pub fn line(&self, owner: usize, source: IpAddr) -> Option<String> {
+        if !self.shared && self.owner(source).is_some() {
+            return None;
+        }
+        let present = self.prefixes.iter().filter(|prefix| prefix.owner == owner);
+        let present = present.map(|prefix| (prefix.address(), prefix.length));
+        let list = present.chain([(source, if source.is_ipv4() { 32 } else { 128 })]);
+        let list: Vec<_> = list.map(|(address, length)| format!("\"{address}/{length}\"")).collect();
+        Some(format!("allowed = [{}]", list.join(", ")))
     }
 
     /// True for Ethernet frames instead of packets.
@@ -144,53 +195,72 @@ impl AllowedIps {
     /// Returns the peer to which a packet, or a frame, is sent; `None` if its destination belongs to no peer.
     pub fn route(&self, packet: &[u8]) -> Option<usize> {
         if self.bridged {
-            return self.prefixes.first().map(|prefix| prefix.owner);
+            return self.only.map(|only| only.number);
         }
         let (_, destination) = addresses(packet)?;
-        self.owner(destination)
+        let only =
+            self.only.filter(|only| only.takes_all || is_group(destination) || is_link_local(destination));
+        self.owner(destination).or(only.map(|only| only.number))
     }
 
-    fn owner(&self, address: (bool, u128)) -> Option<usize> {
+    fn owner(&self, address: IpAddr) -> Option<usize> {
+        let address = bits(address);
         self.prefixes.iter().find(|prefix| prefix.matches(address)).map(|prefix| prefix.owner)
     }
 }
 
+/// True for addresses of a single link: 169.254.0.0/16 and fe80::/10.
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+/// True for multicast, and the limited broadcast of IPv4.
+fn is_group(address: IpAddr) -> bool {
+    address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+/// Bits of an address, those of an IPv4 address in the high ones, with a flag for IPv6.
+fn bits(address: IpAddr) -> (bool, u128) {
+    match address {
+        IpAddr::V4(address) => (false, u128::from(u32::from(address)) << 96),
+        IpAddr::V6(address) => (true, u128::from(address)),
+    }
+}
+
 fn prefix(address: IpAddr, length: u8) -> Result<Prefix, AllowedError> {
-    let (six, bits, most) = match address {
-        IpAddr::V4(address) => (false, u128::from(u32::from(address)) << 96, 32),
-        IpAddr::V6(address) => (true, u128::from(address), 128),
-    };
+    let (six, bits) = bits(address);
+    let most = if six { 128 } else { 32 };
     if length > most {
         return Err(AllowedError::Length(address, length, most));
     }
-    let right = bits & mask(length);
-    if right != bits {
-        let right = if six {
-            IpAddr::from(right.to_be_bytes())
-        } else {
-            IpAddr::from(((right >> 96) as u32).to_be_bytes())
-        };
-        return Err(AllowedError::Host(address, length, right));
+    let prefix = Prefix { six, bits: bits & mask(length), length, owner: 0 };
+    if prefix.bits != bits {
+        return Err(AllowedError::Host(address, length, prefix.address()));
     }
-    Ok(Prefix { six, bits, length, owner: 0 })
+    Ok(prefix)
 }
 
 fn mask(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-/// Source and destination, each with a flag for IPv6.
-fn addresses(packet: &[u8]) -> Option<((bool, u128), (bool, u128))> {
+/// Returns the source address of an IP packet.
+pub(crate) fn source_address(packet: &[u8]) -> Option<IpAddr> {
+    addresses(packet).map(|(source, _)| source)
+}
+
+/// Source and destination.
+fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match packet.first()? >> 4 {
         4 => {
-            let at = |at: usize| {
-                let octets = packet.get(at..)?.first_chunk()?;
-                Some((false, u128::from(u32::from_be_bytes(*octets)) << 96))
-            };
+            let at = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<4>()?));
             Some((at(12)?, at(16)?))
         }
         6 => {
-            let at = |at: usize| Some((true, u128::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
+            let at = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<16>()?));
             Some((at(8)?, at(24)?))
         }
         _ => None,
@@ -202,8 +272,18 @@ fn addresses(packet: &[u8]) -> Option<((bool, u128), (bool, u128))> {
 mod tests {
     use super::*;
 
+    /// An interface with networks of `address` and `route`.
+    fn inside(addresses: &[&str], routes: &[&str]) -> Inside {
+        let network = |text: &&str| {
+            let (address, length) = text.split_once('/').unwrap();
+            (address.parse().unwrap(), length.parse().unwrap())
+        };
+        let of = |texts: &[&str]| texts.iter().map(network).collect();
+        Inside { addresses: of(addresses), routes: of(routes), ..Inside::default() }
+    }
+
     fn of_peers(peers: &[Peer], bridged: bool) -> Result<AllowedIps, AllowedError> {
-        AllowedIps::of_peers(peers.iter().enumerate(), bridged)
+        AllowedIps::of_peers(peers.iter().enumerate(), &Inside { bridged, ..inside(&[], &[]) })
     }
 
     fn peer(name: &str, allowed: &[&str]) -> Peer {
@@ -243,7 +323,7 @@ mod tests {
     #[test]
     fn the_longest_prefix_says_who_it_is() {
         let peers = [
-            peer("all", &[]),
+            peer("all", &["0.0.0.0/0", "::/0"]),
             peer("ten", &["10.0.0.0/8", "fd00::/16"]),
             peer("one", &["10.1.0.0/16", "fd00:1::1/128"]),
         ];
@@ -294,7 +374,10 @@ mod tests {
         assert!(of(&[peer("a", &["fd00::1/64"])]).ends_with("did you mean fd00::/64?"));
         let twice = of(&[peer("a", &["10.0.0.0/8"]), peer("b", &["10.0.0.0/8"])]);
         assert!(twice.starts_with("10.0.0.0/8 is assigned to `a` and to `b`"), "{twice}");
-        assert!(of(&[peer("a", &[]), peer("b", &[])]).starts_with("0.0.0.0/0 is assigned to `a` and to `b`"));
+        let all = ["0.0.0.0/0"];
+        assert!(
+            of(&[peer("a", &all), peer("b", &all)]).starts_with("0.0.0.0/0 is assigned to `a` and to `b`")
+        );
         assert!(of_peers(&[peer("a", &["10.0.0.0/8", "10.0.0.0/8"])], false).is_ok());
     }
 
@@ -319,10 +402,69 @@ mod tests {
             allowed: peer("", allowed).allowed,
         };
         let sites = [site(1, &[]), site(2, &["10.0.0.0/8"]), site(3, &["10.0.0.0/8"])];
-        let allowed = AllowedIps::of_sites(&sites, false).unwrap();
+        let allowed = AllowedIps::of_sites(&sites, &inside(&[], &[])).unwrap();
         let ten = packet("10.0.0.1", "10.0.0.2");
         let other = packet("11.0.0.1", "10.0.0.2");
         assert!([0, 1, 2].iter().all(|site| allowed.allows(*site, &ten)));
         assert_eq!([0, 1, 2].map(|site| allowed.allows(site, &other)), [true, false, false]);
+    }
+
+    #[test]
+    fn without_allowed_the_networks_of_the_interface_are_sources() {
+        let inside = inside(&["10.9.0.1/30", "fd09::1/64"], &["10.20.0.0/16"]);
+        let one = [peer("a", &[])];
+        let allowed = AllowedIps::of_peers(one.iter().enumerate(), &inside).unwrap();
+        let from = |source: &str, to: &str| allowed.allows(0, &packet(source, to));
+        for source in ["10.9.0.2", "10.20.3.4", "fd09::2", "fe80::1", "169.254.7.7"] {
+            let to = if source.contains(':') { "fd09::1" } else { "10.9.0.1" };
+            assert!(from(source, to), "{source}");
+        }
+        for source in ["10.9.0.4", "192.0.2.1", "fd0a::2", "::1", "::", "0.0.0.0"] {
+            let to = if source.contains(':') { "fd09::1" } else { "10.9.0.1" };
+            assert!(!from(source, to), "{source}");
+        }
+        assert!(from("::", "ff02::1:ff00:2") && from("0.0.0.0", "255.255.255.255"));
+        // The system has routed these packets to the interface.
+        for (source, to) in [("10.9.0.1", "192.0.2.1"), ("10.9.0.1", "224.0.0.251"), ("fd09::1", "ff02::1")] {
+            assert_eq!(allowed.route(&packet(source, to)), Some(0), "{to}");
+        }
+        assert_eq!(
+            allowed.line(0, "192.0.2.1".parse().unwrap()).as_deref(),
+            Some("allowed = [\"fd09::/64\", \"10.9.0.0/30\", \"10.20.0.0/16\", \"192.0.2.1/32\"]")
+        );
+    }
+
+    #[test]
+    fn a_default_route_or_its_halves_allow_all_of_their_version() {
+        for routes in [&["0.0.0.0/0"][..], &["0.0.0.0/1", "128.0.0.0/1"]] {
+            let one = [peer("a", &[])];
+            let inside = inside(&["10.9.0.1/30"], routes);
+            let allowed = AllowedIps::of_peers(one.iter().enumerate(), &inside).unwrap();
+            assert!(allowed.allows(0, &packet("192.0.2.1", "10.9.0.1")));
+            assert!(!allowed.allows(0, &packet("fd00::1", "fd09::1")));
+        }
+    }
+
+    #[test]
+    fn an_interface_without_networks_leaves_sources_to_the_system() {
+        let allowed = of_peers(&[peer("a", &[])], false).unwrap();
+        assert!(allowed.allows(0, &packet("192.0.2.1", "10.9.0.1")));
+        assert!(allowed.allows(0, &packet("fd00::1", "fd09::1")));
+    }
+
+    #[test]
+    fn a_single_peer_with_networks_takes_groups_and_link_local_addresses_too() {
+        let one = of_peers(&[peer("a", &["10.9.0.2/32"])], false).unwrap();
+        for (to, peer) in [("10.9.0.2", Some(0)), ("224.0.0.251", Some(0)), ("192.0.2.1", None)] {
+            assert_eq!(one.route(&packet("10.9.0.1", to)), peer, "{to}");
+        }
+        assert_eq!(one.route(&packet("fe80::1", "fe80::2")), Some(0));
+        // Of several peers, none is the only one that may have them.
+        let two = [peer("a", &["10.9.0.2/32"]), peer("b", &["10.9.0.3/32", "fe80::3/128"])];
+        let two = of_peers(&two, false).unwrap();
+        assert_eq!(two.route(&packet("10.9.0.1", "224.0.0.251")), None);
+        assert_eq!([0, 1].map(|peer| two.allows(peer, &packet("fe80::2", "ff02::1"))), [true, true]);
+        assert_eq!([0, 1].map(|peer| two.allows(peer, &packet("fe80::3", "ff02::1"))), [false, true]);
+        assert_eq!(two.line(0, "10.9.0.3".parse().unwrap()), None, "it belongs to the other");
     }
 }

@@ -237,7 +237,10 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
         keys: &[
             one_end("name"),
             one_end("address"),
-            one_end("allowed"),
+            one_end("allowed")
+                .list(SECURITY, "NETWORK/BITS", "Network from which the other end may send, or `any`; may be repeated [default: \
+                 the networks of --address and --route]")
+                .rare(),
             one_end("key"),
             one_end("keepalive"),
             one_end("pid"),

@@ -1,6 +1,6 @@
 //! Sections `[[peer]]`, `[mesh]` and `[[site]]`: the other ends.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use thinair_ule::Pid;
 
@@ -8,7 +8,7 @@ use super::carrier::{self, CarrierSettings};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
-use crate::site_config::{Mesh, Others, Packaging, Peer, Security, Site};
+use crate::site_config::{ALL_ADDRESSES, Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
 
 /// True if the sites are a mesh, with a single key.
@@ -136,11 +136,20 @@ fn peer(
         host: text.and_then(carrier::host),
         name: section.read("name", name)?.unwrap_or_else(|| format!("peer {number}")),
         address,
-        allowed: section.read_all("allowed", words::network)?,
+        allowed: allowed(section)?,
         key: section.setting("key").map(security::key_path).transpose()?,
         keepalive: own.or(carried.keepalive),
         pid: section.read("pid", carrier::pid)?,
     })
+}
+
+/// Returns the networks of `allowed`.
+fn allowed(section: &SettingsSection) -> Result<Vec<(IpAddr, u8)>, ConfigError> {
+    let lists = section.read_all("allowed", |text| match text {
+        "any" => Ok(ALL_ADDRESSES.to_vec()),
+        _ => words::network(text).map(|network| vec![network]).map_err(|why| format!("{why}, or \"any\"")),
+    })?;
+    Ok(lists.concat())
 }
 
 /// Parses the name of a peer or site.
@@ -388,7 +397,7 @@ fn site(section: &SettingsSection, carried: &CarrierSettings) -> Result<Site, Co
         name: section.read("name", name)?.unwrap_or_else(|| format!("site {}", id.number())),
         pid: section.read("pid", carrier::pid)?,
         npa: section.read("npa", carrier::unicast_npa)?,
-        allowed: section.read_all("allowed", words::network)?,
+        allowed: allowed(section)?,
     })
 }
 

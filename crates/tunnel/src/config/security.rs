@@ -73,7 +73,10 @@ pub(super) fn security(
         }
         CarrierScheme::Udp | CarrierScheme::UleUdp | CarrierScheme::GseUdp | CarrierScheme::Serial => {}
     }
-    Ok(Security::Key { path: key_path(key)?, suite: suite(&section, scheme, is_group)? })
+    let suite = suite(&section, scheme, is_group)?;
+    let is_chosen = section.setting("suite").or(section.setting("tag")).is_some();
+    let negotiates = !is_chosen && !is_group && suite.tag() == Suite::AesGcm.tag();
+    Ok(Security::Key { path: key_path(key)?, suite, negotiates })
 }
 
 /// Returns advice if no protection is configured.

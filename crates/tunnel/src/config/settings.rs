@@ -128,7 +128,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets a value given as an argument, which replaces earlier ones.
+    /// Sets a value given as an argument, which replaces earlier ones; that of a section which can occur several times, in
+    /// each of them.
     ///
     /// # Panics
     /// The section or key is unknown.
@@ -155,9 +156,20 @@ impl Settings {
     }
 
     fn put(&mut self, section: &str, key: &str, setting: ConfiguredValue) {
-        let known = keys::section(section).filter(|section| !section.repeated).expect("a section");
+        let known = keys::section(section).expect("a section");
         let (key, _) = known.key(key).expect("a key of the section");
-        self.single.entry(known.name).or_default().insert(key, setting);
+        if !known.repeated {
+            self.single.entry(known.name).or_default().insert(key, setting);
+            return;
+        }
+        let sections = self.repeated.entry(known.name).or_default();
+        if sections.is_empty() {
+            sections
+                .push(SettingsSection { place: Some(setting.place.clone()), ..SettingsSection::default() });
+        }
+        for section in sections {
+            section.insert(key, setting.clone());
+        }
     }
 
     pub(super) fn section(&self, name: &str) -> SettingsSection {

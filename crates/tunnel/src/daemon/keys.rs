@@ -1,8 +1,5 @@
 //! Seal of a configuration: keys from files, and a digest of the parameters that both ends must share.
 
-use std::os::unix::fs::lchown;
-use std::path::Path;
-
 use sha2::{Digest as _, Sha256};
 use thinair_os::clock;
 use thinair_os::privileges::Account;
@@ -11,6 +8,7 @@ use thinair_wire::time::Instant;
 
 use super::epochs::FileStore;
 use super::helper::words;
+use super::ownership;
 use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::mtu::Budget;
@@ -46,7 +44,7 @@ pub(super) fn seal(
             let sites = mesh.sites.iter().map(|site| site.id).collect();
             Some(Seal::Insecure(Insecure::group(mesh.own, sites)))
         }
-        (Security::Key { path, suite }, Others::Peers(peers)) => {
+        (Security::Key { path, suite, negotiates }, Others::Peers(peers)) => {
             let (mut known, mut addresses) = (Vec::new(), Vec::new());
             for peer in peers {
                 let keys = Keys::read(peer.key.as_ref().unwrap_or(path))?;
@@ -58,6 +56,9 @@ pub(super) fn seal(
             let two_way =
                 TwoWay::new(now, Over::of(&config.carrier), known, *suite, digest, Box::new(SystemRandom));
             let mut two_way = two_way.map_err(|bad| RunError::Keys(bad.to_string()))?;
+            if *negotiates && has_aes() {
+                two_way.offer_aes();
+            }
             for (peer, address) in addresses.into_iter().enumerate() {
                 if let Some(address) = address {
                     two_way.remember(now, peer, address);
@@ -65,7 +66,7 @@ pub(super) fn seal(
             }
             Some(Seal::TwoWay(two_way))
         }
-        (Security::Key { path, suite }, Others::Mesh(mesh)) => {
+        (Security::Key { path, suite, .. }, Others::Mesh(mesh)) => {
             let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),
@@ -83,20 +84,23 @@ pub(super) fn seal(
     })
 }
 
+/// True if the processor has instructions for AES and for GCM's multiplication.
+fn has_aes() -> bool {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    return std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull");
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+    false
+}
+
 /// Gives the files of epochs to the daemon's account.
 pub(super) fn give_to(config: &SiteConfig, account: &Account) -> Result<(), RunError> {
     let (Security::Key { .. }, Others::Mesh(_)) = (&config.security, &config.others) else { return Ok(()) };
-    let give = |path: &Path| {
-        lchown(path, Some(account.uid()), Some(account.gid()))
-            .map_err(|why| RunError::State(path.to_owned(), why))
-    };
-    // The administrator may have made the folder a symbolic link; links inside it may be the work of the
-    // tunnel's user.
-    std::os::unix::fs::chown(&config.state, Some(account.uid()), Some(account.gid()))
-        .map_err(|why| RunError::State(config.state.clone(), why))?;
-    let entries =
-        std::fs::read_dir(&config.state).map_err(|why| RunError::State(config.state.clone(), why))?;
-    entries.flatten().try_for_each(|entry| give(&entry.path()))
+    let given = ownership::give_folder(&config.state, account)
+        .and_then(|()| ownership::give_files(&config.state, account));
+    given.map_err(|why| RunError::State(config.state.clone(), why))
 }
 
 /// Digest of all parameters that must be equal at both ends, compared in the handshake.

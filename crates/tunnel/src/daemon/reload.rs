@@ -134,6 +134,8 @@ impl Daemon {
             let mut random = SystemRandom;
             let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
             changes.extend(changed.map_err(|error| error.to_string())?);
+        } else {
+            changes.extend(self.site.change_networks(&config).map_err(|error| error.to_string())?);
         }
         if let (Others::Mesh(_), Some(path)) = (&config.others, config.common_key_file())
             && let Some(keys) = loaded.keys(path)

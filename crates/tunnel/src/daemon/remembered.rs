@@ -8,7 +8,6 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use thinair_os::folder;
 use thinair_os::privileges::Account;
 use thinair_wire::time::Instant;
 
+use super::ownership;
 use crate::AddressPair;
 use crate::seal::{KeyId, PEERS};
 use crate::site_config::{Carrier, Others, Security, SiteConfig};
@@ -80,7 +80,7 @@ impl Remembered {
 
     /// Gives the folder to the daemon's account, which writes the file.
     pub(super) fn give_to(&self, account: &Account) {
-        if let Err(error) = chown(&self.folder, Some(account.uid()), Some(account.gid())) {
+        if let Err(error) = ownership::give_folder(&self.folder, account) {
             tracing::debug!(%error, folder = %self.folder.display(), "addresses of peers cannot be kept");
         }
     }

@@ -69,7 +69,7 @@ const GSE: Packaging = Packaging::Gse {
 };
 
 fn key(suite: Suite) -> Security {
-    Security::Key { path: PathBuf::new(), suite }
+    Security::Key { path: PathBuf::new(), suite, negotiates: false }
 }
 
 #[test]

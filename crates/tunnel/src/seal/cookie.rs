@@ -39,11 +39,18 @@ pub(super) struct Jar {
     secret: Zeroizing<[u8; 32]>,
     last: Zeroizing<[u8; 32]>,
     since: Instant,
+    /// Time until which a cookie may be valid. `None`: none was sent.
+    valid_until: Option<Instant>,
 }
 
 impl Jar {
     pub(super) fn new(now: Instant, random: &mut dyn Random) -> Self {
-        let mut jar = Self { secret: Zeroizing::new([0; 32]), last: Zeroizing::new([0; 32]), since: now };
+        let mut jar = Self {
+            secret: Zeroizing::new([0; 32]),
+            last: Zeroizing::new([0; 32]),
+            since: now,
+            valid_until: None,
+        };
         random.fill(&mut jar.secret[..]);
         random.fill(&mut jar.last[..]);
         jar
@@ -70,6 +77,9 @@ impl Jar {
         request: &[u8],
         random: &mut dyn Random,
     ) -> bool {
+        if self.valid_until.is_none_or(|until| until < now) {
+            return false;
+        }
         self.turn(now, random);
         let Some((request, mac)) = request.split_last_chunk::<MAC>() else { return false };
         [&self.secret, &self.last]
@@ -89,6 +99,7 @@ impl Jar {
         out: &mut Vec<u8>,
     ) {
         self.turn(now, random);
+        self.valid_until = Some(now + SECRET_FOR * 2);
         let mut salt = [0; SALT];
         random.fill(&mut salt);
         out.extend([COOKIE, index]);

@@ -12,7 +12,7 @@ pub struct Epoch {
     pub number: u64,
     /// Salt drawn at that start.
     pub salt: [u8; 16],
-    /// Counters below this one are rejected after a restart.
+    /// Counters below this one are rejected after a restart: all that were accepted, and reserved ones.
     pub counter: u64,
 }
 

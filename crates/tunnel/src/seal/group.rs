@@ -24,9 +24,11 @@ use crate::site_config::Suite;
 use crate::unit::SiteId;
 
 mod announcement;
+mod reservation;
 
 pub(super) use announcement::LENGTH as ANNOUNCEMENT_LENGTH;
 use announcement::{Announcement, Clear};
+use reservation::{ADAPT, Reservation};
 
 /// An epoch is announced at its start, then after 1 s, 2 s, and so on up to every 16 s.
 const FIRST: Duration = Duration::from_secs(1);
@@ -35,8 +37,6 @@ const DOUBLED: u32 = 4;
 const ANNOUNCED: u32 = 4;
 /// Number of counters before their end at which the next epoch is announced.
 const AHEAD: u64 = 1 << 20;
-/// Interval at which counters of the other sites are stored.
-const STORE: Duration = Duration::from_secs(10);
 
 /// Parameters of a group.
 #[derive(Clone, Debug)]
@@ -88,8 +88,8 @@ pub struct Group {
     others: Vec<Other>,
     store: Box<dyn EpochStore>,
     random: Box<dyn Random>,
-    /// Time at which counters of the other sites are stored.
-    store_at: Option<Instant>,
+    /// Time at which reserved counters of the other sites are adapted.
+    adapt_at: Option<Instant>,
 }
 
 /// Sending state of this site.
@@ -116,8 +116,9 @@ struct Started {
 /// Another site.
 struct Other {
     site: SiteId,
-    /// Highest epoch, as stored.
+    /// Highest epoch, as stored. Counters are accepted below its counter only.
     highest: Option<Epoch>,
+    reservation: Reservation,
     instance: Option<[u8; 8]>,
     current: Option<AnnouncedEpoch>,
     /// Previous epoch of the same instance.
@@ -154,7 +155,8 @@ impl Group {
         let mut others = Vec::with_capacity(sites.len());
         for site in sites {
             let highest = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
-            others.push(Other { site, highest, instance: None, current: None, previous: None });
+            let reservation = Reservation::new();
+            others.push(Other { site, highest, reservation, instance: None, current: None, previous: None });
         }
         let own = match config.own {
             None => None,
@@ -171,7 +173,7 @@ impl Group {
         let mut instance = [0; 8];
         random.fill(&mut instance);
         let (suite, digest, keys) = (config.suite, config.digest, config.keys);
-        Ok(Self { suite, digest, instance, keys, own, others, store, random, store_at: None })
+        Ok(Self { suite, digest, instance, keys, own, others, store, random, adapt_at: None })
     }
 
     /// Replaces the keys by those that the key file contains now. The first one is used within seconds, after
@@ -181,8 +183,8 @@ impl Group {
         if self.keys == *keys {
             return false;
         }
-        // A removed key may come back.
-        self.store_progress(now);
+        // A removed key may come back. If that cannot be stored, more is reserved than needed.
+        let _ = self.close();
         let known = |key: KeyId| keys.iter().any(|known| known.id() == key);
         for other in &mut self.others {
             other.current.take_if(|heard| !known(heard.key));
@@ -196,25 +198,30 @@ impl Group {
         true
     }
 
-    /// Stores the progress of the other sites, and tries again in 10 s after a failure.
-    fn store_progress(&mut self, now: Instant) {
-        let stored = self.close();
-        self.store_at = stored.is_err().then(|| now + STORE);
+    /// Adapts reserved counters to the rates of the other sites.
+    fn adapt(&mut self, now: Instant) {
+        self.adapt_at = None;
+        for other in &mut self.others {
+            let Some((next, reserved)) = other.progress() else { continue };
+            let (lower, is_heard) = other.reservation.adapt(next, reserved);
+            if is_heard {
+                self.adapt_at = Some(now + ADAPT);
+            }
+            // If it cannot be stored, more stays reserved than needed.
+            let _ = lower.map(|lower| other.reserve(lower, &mut *self.store));
+        }
     }
 
-    /// Stores the progress of the other sites. Call it at the end; otherwise their datagrams of the last 10 s
-    /// could be replayed.
+    /// Stores the progress of the other sites. Call it at the end; otherwise their next datagrams, of about 2 s, are
+    /// rejected after the next start.
     pub fn close(&mut self) -> io::Result<()> {
-        self.store_at = None;
+        self.adapt_at = None;
         let mut result = Ok(());
         for other in &mut self.others {
-            let (Some(highest), Some(heard)) = (&mut other.highest, &other.current) else { continue };
-            if heard.opener.next() > highest.counter {
-                let reached = Epoch { counter: heard.opener.next(), ..*highest };
-                match self.store.store(other.site, &reached) {
-                    Ok(()) => *highest = reached,
-                    Err(error) => result = Err(error),
-                }
+            if let Some((next, reserved)) = other.progress()
+                && next != reserved
+            {
+                result = result.and(other.reserve(next, &mut *self.store));
             }
         }
         result
@@ -294,16 +301,19 @@ impl Group {
             Err(refused) => return Opened::Refused(refused),
         };
         let other = &mut self.others[number];
-        let heard = [(&mut other.current, true), (&mut other.previous, false)];
-        let mut heard =
-            heard.into_iter().filter_map(|(heard, is_current)| Some((heard.as_mut()?, is_current)));
-        let Some((heard, is_current)) = heard.find(|(heard, _)| heard.epoch as u8 & 0b11 == epoch) else {
-            return Opened::Refused(Refused::NotAnnounced(site));
+        let is_of = |heard: &AnnouncedEpoch| heard.epoch as u8 & 0b11 == epoch;
+        let (heard, is_current) = match (&mut other.current, &mut other.previous) {
+            (Some(current), _) if is_of(current) => (current, true),
+            (_, Some(previous)) if is_of(previous) => (previous, false),
+            _ => return Opened::Refused(Refused::NotAnnounced(site)),
         };
         match heard.opener.open(&header, length, datagram) {
             Err(refused) => Opened::Refused(refused),
             Ok(plain) => {
-                self.store_at.get_or_insert(now + STORE);
+                if is_current && other.extend(now, &mut *self.store).is_err() {
+                    return Opened::Refused(Refused::NotKept(site));
+                }
+                self.adapt_at.get_or_insert(now + ADAPT);
                 Opened::Body {
                     from: Sender::Site(site),
                     flags: header.flags,
@@ -402,8 +412,8 @@ impl Group {
     }
 
     pub(super) fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
-        if self.store_at.is_some_and(|at| at <= now) {
-            self.store_progress(now);
+        if self.adapt_at.is_some_and(|at| at <= now) {
+            self.adapt(now);
         }
         let Some(own) = &mut self.own else { return false };
         let is_old =
@@ -437,10 +447,35 @@ impl Group {
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
         let announce = self.own.as_ref().map(|own| own.announce_at);
-        match (announce, self.store_at) {
+        match (announce, self.adapt_at) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+}
+
+impl Other {
+    /// Next counter of the current epoch, and the one below which counters are reserved.
+    fn progress(&self) -> Option<(u64, u64)> {
+        Some((self.current.as_ref()?.opener.next(), self.highest.as_ref()?.counter))
+    }
+
+    /// Reserves further counters, if the accepted ones exceed those on disk.
+    fn extend(&mut self, now: Instant, store: &mut dyn EpochStore) -> io::Result<()> {
+        let Some((next, reserved)) = self.progress() else { return Ok(()) };
+        match self.reservation.extend(now, next, reserved) {
+            Some(bound) => self.reserve(bound, store),
+            None => Ok(()),
+        }
+    }
+
+    fn reserve(&mut self, bound: u64, store: &mut dyn EpochStore) -> io::Result<()> {
+        if let Some(highest) = &mut self.highest {
+            let reserved = Epoch { counter: bound, ..*highest };
+            store.store(self.site, &reserved)?;
+            *highest = reserved;
+        }
+        Ok(())
     }
 }
 

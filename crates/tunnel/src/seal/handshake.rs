@@ -4,6 +4,7 @@
 //! Message 1 is decrypted with the shared key alone, before any curve operation. It may be a replay: **only a
 //! packet decrypted with the session keys proves the presence of the initiator.**
 
+use hkdf::hmac::{Hmac, KeyInit, Mac as _};
 use sha2::{Digest, Sha256};
 use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
@@ -13,7 +14,7 @@ use zeroize::Zeroizing;
 use super::header::{ANSWER, REQUEST};
 use super::key_file::{Key, KeyId};
 use super::suite::Cipher;
-use super::{Random, direction};
+use super::{Random, direction, suite};
 use crate::site_config::Suite;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
@@ -25,7 +26,7 @@ const TAG: usize = 16;
 /// Kind, index, id of the key.
 const REQUEST_HEADER: usize = 6;
 const REQUEST_PAYLOAD: usize = 21;
-/// Length of the proof of a cookie, or zeros.
+/// Length of the proof at the end of a request: of the shared key, or of a cookie.
 pub(super) const MAC: usize = 16;
 /// Length of a request in octets.
 pub(super) const REQUEST_LENGTH: usize = REQUEST_HEADER + EPHEMERAL + REQUEST_PAYLOAD + TAG + MAC;
@@ -44,7 +45,12 @@ pub(super) struct EndIdentity {
     pub(super) instance: [u8; 8],
     /// Digest of its channel parameters.
     pub(super) digest: [u8; 8],
+    /// True if it offers AES-GCM, too. In an answer, `suite` is the one that is used.
+    pub(super) offers_aes: bool,
 }
+
+/// Offer of AES-GCM in the number of a request, which earlier versions take for a part of the number.
+const OFFERS_AES: u32 = 1 << 31;
 
 impl EndIdentity {
     fn write(&self, out: &mut [u8]) {
@@ -58,8 +64,39 @@ impl EndIdentity {
             suite: *octets.first()?,
             instance: *octets.get(1..)?.first_chunk()?,
             digest: *octets.get(9..)?.first_chunk()?,
+            offers_aes: false,
         })
     }
+}
+
+/// Key by which a request proves that its sender has the shared key: a forged one costs its receiver neither decryption
+/// nor key derivation.
+#[derive(Clone)]
+pub(super) struct ProofKey(Zeroizing<[u8; 32]>);
+
+impl ProofKey {
+    pub(super) fn of(key: &Key) -> Self {
+        let mut own = Zeroizing::new([0; 32]);
+        suite::derive(&[], key.octets(), &[b"thinair 1 request proof"], &mut own[..]);
+        Self(own)
+    }
+
+    fn of_request(&self, request: &[u8]) -> Hmac<Sha256> {
+        <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0[..])
+            .expect("keys of any length")
+            .chain_update(request)
+    }
+
+    /// True if the end of a datagram is the proof of the request in front of it.
+    pub(super) fn proves(&self, datagram: &[u8]) -> bool {
+        let Some((request, mac)) = datagram.split_last_chunk::<MAC>() else { return false };
+        self.of_request(request).verify_truncated_left(mac).is_ok()
+    }
+}
+
+/// True for a request of an earlier version, which proves nothing.
+pub(super) fn is_unproved(datagram: &[u8]) -> bool {
+    datagram.ends_with(&[0; MAC])
 }
 
 /// A request whose answer is pending.
@@ -93,9 +130,9 @@ pub(super) struct SharedSecrets {
 }
 
 impl Initiation {
-    /// Writes a request to `out`, with zeros instead of the proof of a cookie at its end.
+    /// Writes a request to `out`, with its proof at the end.
     pub(super) fn start(
-        key: &Key,
+        (key, proof): (&Key, &ProofKey),
         index: u8,
         ours: &EndIdentity,
         number: u32,
@@ -107,11 +144,13 @@ impl Initiation {
         let mut noise = builder(key, &out[..REQUEST_HEADER], random, true);
         let mut payload = [0; REQUEST_PAYLOAD];
         ours.write(&mut payload);
-        payload[17..].copy_from_slice(&number.to_be_bytes());
+        let offer = if ours.offers_aes { OFFERS_AES } else { 0 };
+        payload[17..].copy_from_slice(&(number | offer).to_be_bytes());
         write(&mut noise, &payload, out)
             .expect("room for it, in the order of the pattern, and no curves yet");
         let hash = Sha256::digest(&out).into();
-        out.extend([0; MAC]);
+        let mac = proof.of_request(out).finalize().into_bytes();
+        out.extend_from_slice(&mac[..MAC]);
         debug_assert_eq!(out.len(), REQUEST_LENGTH);
         Self { noise, hash }
     }
@@ -148,7 +187,8 @@ impl OpenedRequest {
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
         let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
-        Some(Self { noise, theirs: EndIdentity::read(payload)?, number })
+        let theirs = EndIdentity { offers_aes: number & OFFERS_AES != 0, ..EndIdentity::read(payload)? };
+        Some(Self { noise, theirs, number: number & !OFFERS_AES })
     }
 
     /// Writes the answer to `out`; `None`: the request contains an invalid curve point. `to`: index of the

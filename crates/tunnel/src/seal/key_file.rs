@@ -8,7 +8,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use base64ct::{Base64, Base64Unpadded, Encoding};
@@ -104,6 +104,24 @@ pub enum KeyFileError {
         /// Permissions of the file.
         mode: u32,
     },
+    /// Another user owns it.
+    #[error("key file {}: belongs to user {owner}, who can change it; run: chown {own} {}", path.display(), path.display())]
+    Owner {
+        /// Path of the file.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// User id of this process.
+        own: u32,
+    },
+    /// Other users can put another file in its place.
+    #[error("key file {}: other users can replace it, as they can write in {}; run: chmod o-w {}, or move it", path.display(), folder.display(), folder.display())]
+    Folder {
+        /// Path of the file.
+        path: PathBuf,
+        /// Its folder, without symbolic links.
+        folder: PathBuf,
+    },
     /// The content is invalid.
     #[error("key file {}: {why}", path.display())]
     Text {
@@ -112,6 +130,36 @@ pub enum KeyFileError {
         /// Error in the text.
         why: KeyTextError,
     },
+}
+
+/// User id of `nobody`, which services share.
+#[cfg(target_os = "linux")]
+const NOBODY: u32 = 65_534;
+
+/// Checks who can change a key file, or put another one in its place: root, and the user of this process. For root also
+/// the user who owns the file, such as that of a service; but not `nobody`.
+#[cfg(target_os = "linux")]
+fn check_owners(path: &Path, owner: u32) -> Result<(), KeyFileError> {
+    let own = thinair_os::privileges::Account::own().uid();
+    if owner != own && owner != 0 && (own != 0 || owner == NOBODY) {
+        return Err(KeyFileError::Owner { path: path.into(), owner, own });
+    }
+    let io = |why| KeyFileError::Io { path: path.into(), why };
+    let file = path.canonicalize().map_err(io)?;
+    let folder = file.parent().unwrap_or(&file);
+    let metadata = folder.metadata().map_err(io)?;
+    let mode = metadata.permissions().mode();
+    // With the sticky bit, only owners replace their files.
+    let is_open = mode & 0o002 != 0 && mode & 0o1000 == 0;
+    if is_open || ![0, own, owner].contains(&metadata.uid()) {
+        return Err(KeyFileError::Folder { path: path.into(), folder: folder.into() });
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn check_owners(_: &Path, _: u32) -> Result<(), KeyFileError> {
+    Ok(())
 }
 
 /// Returns advice for a missing file.
@@ -192,6 +240,7 @@ impl Keys {
         if mode & 0o077 != 0 {
             return Err(KeyFileError::Exposed { path: path.into(), mode });
         }
+        check_owners(path, metadata.uid())?;
         // Allocated with the maximum size: growing would leave copies in memory.
         let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize + 64));
         (&mut file).take(LARGEST + 1).read_to_end(&mut text).map_err(io)?;

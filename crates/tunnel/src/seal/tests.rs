@@ -11,4 +11,5 @@ mod own_addresses;
 mod restarts;
 mod room;
 mod sessions;
+mod suites;
 mod trouble;

@@ -7,6 +7,7 @@
 //! yet.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -37,7 +38,9 @@ pub use session::SessionState;
 pub const PEERS: usize = 64;
 /// Maximum number of pending answers; further ones are dropped.
 const ANSWERS: usize = 16;
-/// Number of requests answered at once without a cookie, and the interval at which another one is allowed.
+/// Number of buckets of requests.
+const BUCKETS: usize = 64;
+/// Number of requests answered at once without a cookie in each of them, and the interval at which another one is allowed.
 const BURST: u64 = 16;
 const ONE_MORE: Duration = Duration::from_millis(125);
 
@@ -117,20 +120,42 @@ impl TwoWay {
         Ok(Self {
             over,
             suite,
-            ours: EndIdentity { suite: suite.number(), instance, digest },
+            ours: EndIdentity { suite: suite.number(), instance, digest, offers_aes: false },
             jar: Jar::new(now, &mut *random),
-            random,
             peers: peers
                 .into_iter()
                 .zip(0..)
                 .map(|(peer, number)| PeerState::new(now, over, number, peer))
                 .collect(),
-            load: RequestLoad { free_at: Instant::ZERO },
+            load: RequestLoad::new(&mut *random),
+            random,
             answers: VecDeque::with_capacity(ANSWERS),
             due: Some(now),
             has_unanswered: false,
             moves: 0,
         })
+    }
+
+    /// Offers AES-GCM besides the suite: it is used with a peer that offers it, too, or that has it as its suite. Tags must
+    /// have the same length.
+    pub fn offer_aes(&mut self) {
+        self.ours.offers_aes = self.suite.tag() == Suite::AesGcm.tag();
+    }
+
+    /// Returns the suite for sessions with a peer, or the reason why there are none.
+    fn agree(&self, theirs: &EndIdentity, peer: usize) -> Result<Suite, Refused> {
+        let peer = Sender::Peer(peer);
+        let suite = self.agreed(theirs).ok_or(Refused::OtherSuite(peer))?;
+        if self.ours.digest == theirs.digest { Ok(suite) } else { Err(Refused::OtherParameters(peer)) }
+    }
+
+    /// Returns the suite for sessions with an end, by its authenticated offer or answer. `None`: there is none in common.
+    fn agreed(&self, theirs: &EndIdentity) -> Option<Suite> {
+        let has_gcm = |end: &EndIdentity| end.offers_aes || end.suite == Suite::AesGcm.number();
+        if has_gcm(&self.ours) && has_gcm(theirs) {
+            return Some(Suite::AesGcm);
+        }
+        (self.ours.suite == theirs.suite).then_some(self.suite)
     }
 
     /// Replaces the keys of a peer by those that its key file contains now. Traffic continues: datagrams in
@@ -346,27 +371,33 @@ impl TwoWay {
     }
 }
 
-impl EndIdentity {
-    fn differs(&self, theirs: &Self, peer: usize) -> Option<Refused> {
-        let peer = Sender::Peer(peer);
-        (self.suite != theirs.suite)
-            .then_some(Refused::OtherSuite(peer))
-            .or((self.digest != theirs.digest).then_some(Refused::OtherParameters(peer)))
-    }
-}
-
-/// Recent work for requests: a bucket of [`BURST`] of them, by the time at which it is full again.
+/// Recent work for requests, so that those from one address take nothing from others: buckets of [`BURST`] of them,
+/// each by the time at which it is full again. An address has the bucket of its hash.
 struct RequestLoad {
-    free_at: Instant,
+    free_at: [Instant; BUCKETS],
+    secret: [u8; 8],
 }
 
 impl RequestLoad {
-    /// Returns true and takes one, if the bucket is not empty.
-    fn bear(&mut self, now: Instant) -> bool {
-        let after = self.free_at.max(now) + ONE_MORE;
+    fn new(random: &mut dyn Random) -> Self {
+        let mut secret = [0; 8];
+        random.fill(&mut secret);
+        Self { free_at: [Instant::ZERO; BUCKETS], secret }
+    }
+
+    /// Returns true and takes one, if the bucket of an address is not empty.
+    fn bear(&mut self, now: Instant, from: Option<SocketAddr>) -> bool {
+        let mut hasher = DefaultHasher::new();
+        self.secret.hash(&mut hasher);
+        match from.map(|from| from.ip()) {
+            Some(IpAddr::V6(address)) => address.segments()[..4].hash(&mut hasher),
+            address => address.hash(&mut hasher),
+        }
+        let free_at = &mut self.free_at[hasher.finish() as usize % BUCKETS];
+        let after = (*free_at).max(now) + ONE_MORE;
         let room = after.since(now) <= ONE_MORE * BURST as u32;
         if room {
-            self.free_at = after;
+            *free_at = after;
         }
         room
     }

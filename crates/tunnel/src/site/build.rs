@@ -15,7 +15,7 @@ use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp
 use crate::path_mtu::{Least, PathMtu};
 use crate::seal::{Destination, PEERS, Random, Seal};
 use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig};
-use crate::status::{Counters, PeerCounters, TrafficCounters};
+use crate::status::{Counters, TrafficCounters};
 use crate::unit::SiteId;
 
 /// Least time between two datagrams that contain only feedback, if requests for it are not authenticated.
@@ -49,7 +49,8 @@ impl Site {
     ) -> Result<Self, BuildError> {
         let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
         let (mut pipelines, mut sources, mut unpackagers) = (Vec::new(), Vec::new(), Vec::new());
-        let (allowed, mesh) = match &config.others {
+        let allowed = AllowedIps::of(&config.others, &config.inside)?;
+        let mesh = match &config.others {
             Others::Peers(peers) => {
                 for (number, one) in peers.iter().enumerate() {
                     let (pipeline, source, unpackager) = peer(now, config, budget, number, one, random)?;
@@ -57,15 +58,15 @@ impl Site {
                     sources.push(source);
                     unpackagers.extend(unpackager);
                 }
-                (AllowedIps::of_peers(peers.iter().enumerate(), config.inside.bridged)?, false)
+                false
             }
             Others::Mesh(mesh) => {
                 let sites: Vec<SiteId> = mesh.sites.iter().map(|site| site.id).collect();
                 let role = Role::Mesh { own: mesh.own, sites: &sites, feedback: mesh.feedback };
                 let link = Link::new(Destination::Everybody, mesh.to, has_addresses);
                 pipelines.push(pipeline(now, config, budget, ("all", role, link), random)?);
-                sources.extend(mesh.sites.iter().map(|site| source(&site.name, Some(site.id))));
-                (AllowedIps::of_sites(&mesh.sites, config.inside.bridged)?, true)
+                sources.extend(mesh.sites.iter().map(|site| Source::new(&site.name, Some(site.id))));
+                true
             }
         };
         let (packaging, bridged) = (packaging(&config.carrier), config.inside.bridged);
@@ -119,7 +120,7 @@ pub(super) fn peer(
     let unpackager = is_sealed(config)
         .then(|| Unpackager::of_peer(packaging(&config.carrier), peer, largest_unit, config.inside.bridged))
         .transpose()?;
-    Ok((pipeline, source(&peer.name, None), unpackager))
+    Ok((pipeline, Source::new(&peer.name, None), unpackager))
 }
 
 fn pipeline(
@@ -175,21 +176,6 @@ fn channel(
         },
         seed: u64::from_ne_bytes(seed),
     })
-}
-
-fn source(name: &str, id: Option<SiteId>) -> Source {
-    Source {
-        name: name.to_owned(),
-        id,
-        counters: PeerCounters::default(),
-        address: None,
-        was_late: false,
-        heard_at: None,
-        session_at: None,
-        lost: 0,
-        arrived: 0,
-        trouble: None,
-    }
 }
 
 /// Packaging of units on a carrier.

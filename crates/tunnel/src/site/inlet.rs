@@ -48,6 +48,7 @@ impl Inlet<'_> {
                 let octets = packet.len();
                 if !allowed.allows(source, packet) {
                     counters.drops.count(Drop::NotAllowedSource);
+                    found.count_not_allowed(packet);
                 } else if outputs.push_packet(Some((source, compressed)), place) {
                     counters.received.packet(octets, compressed);
                     found.counters.received.packet(octets, compressed);

@@ -23,8 +23,26 @@ pub enum ChangeError {
 }
 
 impl Site {
+    /// Replaces the allowed sources. Returns the change, in a sentence.
+    ///
+    /// # Errors
+    /// They are contradictory. Nothing changes then.
+    pub fn change_networks(&mut self, config: &SiteConfig) -> Result<Option<String>, ChangeError> {
+        let allowed = AllowedIps::of(&config.others, &config.inside).map_err(BuildError::from)?;
+        Ok(self.set_allowed(allowed))
+    }
+
+    fn set_allowed(&mut self, allowed: AllowedIps) -> Option<String> {
+        if self.allowed == allowed {
+            return None;
+        }
+        self.allowed = allowed;
+        self.sources.iter_mut().for_each(|source| source.not_allowed = None);
+        Some("networks of peers changed".to_owned())
+    }
+
     /// Replaces the peers and their keys. Peers are identified by name. Returns the changes, one sentence
-    /// each. Nothing changes if peers have no keys.
+    /// each. Peers without keys stay, and only their networks change.
     ///
     /// # Errors
     /// The peers cannot be distinguished by their networks or keys. Nothing changes then.
@@ -36,7 +54,9 @@ impl Site {
         peers: &[(&Peer, Option<Keys>)],
         random: &mut dyn Random,
     ) -> Result<Vec<String>, ChangeError> {
-        let Some(Seal::TwoWay(seal)) = &mut self.common.seal else { return Ok(Vec::new()) };
+        let Some(Seal::TwoWay(seal)) = &mut self.common.seal else {
+            return Ok(self.change_networks(config)?.into_iter().collect());
+        };
         let peers: Vec<(&Peer, PeerKeys)> = peers
             .iter()
             .filter_map(|(peer, keys)| {
@@ -48,7 +68,7 @@ impl Site {
         let places =
             places(&self.pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect::<Vec<_>>(), &peers);
         let of_places = places.iter().zip(&peers).map(|(&(place, _), (peer, _))| (place, *peer));
-        let allowed = AllowedIps::of_peers(of_places, config.inside.bridged).map_err(BuildError::from)?;
+        let allowed = AllowedIps::of_peers(of_places, &config.inside).map_err(BuildError::from)?;
 
         let mut changes = Vec::new();
         for (number, pipeline) in
@@ -77,10 +97,7 @@ impl Site {
             }
             changes.push(format!("peer `{}` added", peer.name));
         }
-        if self.allowed != allowed {
-            changes.push("networks of peers changed".to_owned());
-        }
-        self.allowed = allowed;
+        changes.extend(self.set_allowed(allowed));
         Ok(changes)
     }
 

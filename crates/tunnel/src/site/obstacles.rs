@@ -21,7 +21,8 @@ impl Site {
         let mut random = |_: &mut [u8]| {};
         let site = Self::new(Instant::ZERO, config, budget, None, &mut random);
         let mut found: Vec<String> = site.err().map(|error| error.to_string()).into_iter().collect();
-        let (Security::Key { path, suite }, Others::Peers(peers)) = (&config.security, &config.others) else {
+        let (Security::Key { path, suite, .. }, Others::Peers(peers)) = (&config.security, &config.others)
+        else {
             return found;
         };
         let known = peers.iter().map(|peer| {

@@ -1,10 +1,11 @@
 //! Receiving state of one peer, or of one other site of a mesh.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use thinair_wire::time::Instant;
 
 use super::Trouble;
+use crate::channel::source_address;
 use crate::seal::Missing;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
@@ -28,9 +29,35 @@ pub(super) struct Source {
     pub(super) arrived: u64,
     /// Trouble, and the time of its beginning.
     pub(super) trouble: Option<(Trouble, Instant)>,
+    /// Number of packets with a source that is not allowed, and the source of the last one.
+    pub(super) not_allowed: Option<(u64, IpAddr)>,
 }
 
 impl Source {
+    /// Returns the state of a peer or site that was not heard yet.
+    pub(super) fn new(name: &str, id: Option<SiteId>) -> Self {
+        Self {
+            name: name.to_owned(),
+            id,
+            counters: PeerCounters::default(),
+            address: None,
+            was_late: false,
+            heard_at: None,
+            session_at: None,
+            lost: 0,
+            arrived: 0,
+            trouble: None,
+            not_allowed: None,
+        }
+    }
+
+    /// Counts a packet whose source is not allowed.
+    pub(super) fn count_not_allowed(&mut self, packet: &[u8]) {
+        let Some(address) = source_address(packet) else { return };
+        let count = self.not_allowed.map_or(0, |(count, _)| count);
+        self.not_allowed = Some((count + 1, address));
+    }
+
     /// Counts a datagram, of a unit at least, and those missing before it. A late one is no longer missing.
     pub(super) fn count_datagram(&mut self, missing: Missing) {
         self.arrived += 1;
@@ -71,18 +98,7 @@ mod tests {
 
     #[test]
     fn a_torn_unit_may_be_missing_beside_those_that_are_counted() {
-        let mut source = Source {
-            name: String::new(),
-            id: None,
-            counters: PeerCounters::default(),
-            address: None,
-            was_late: false,
-            heard_at: None,
-            session_at: None,
-            lost: 0,
-            arrived: 0,
-            trouble: None,
-        };
+        let mut source = Source::new("", None);
         let mut settle = |missing, tears| source.missing(missing, tears);
         assert_eq!(settle(Missing::Counted(3), false), Missing::Counted(3));
         assert_eq!(settle(Missing::Counted(3), true), Missing::Counted(4));

@@ -11,9 +11,11 @@ use super::Site;
 use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel;
+use crate::config::suite_name;
+use crate::seal::Seal;
 use crate::status::{
     CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind,
-    PeerStatus, Sample, Side, Status, TroubleStatus,
+    PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
 };
 
 impl Site {
@@ -56,8 +58,22 @@ impl Site {
         Some(measured.as_secs_f64())
     }
 
+    fn suite(&self, peer: usize) -> Option<String> {
+        let Some(Seal::TwoWay(seal)) = &self.common.seal else { return None };
+        Some(suite_name(seal.session(peer)?.suite).to_owned())
+    }
+
     fn loss(&self, source: &Source) -> Option<CarrierLoss> {
         self.counts_losses().then(|| CarrierLoss::new(source.lost, source.arrived))
+    }
+
+    fn not_allowed(&self, number: usize, source: &Source) -> Option<SourceNotAllowed> {
+        let (packets, address) = source.not_allowed?;
+        Some(SourceNotAllowed {
+            packets,
+            address: address.to_string(),
+            line: self.allowed.line(number, address),
+        })
     }
 
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
@@ -80,9 +96,11 @@ impl Site {
                         .address(self.common.seal.as_ref())
                         .map(|address| address.to_string()),
                     round_trip_seconds: self.round_trip(number),
+                    suite: self.suite(number),
                     loss: self.loss(source),
                     cids: Some(cids(pipeline.channel.cids())),
                     contexts: contexts(pipeline),
+                    source_not_allowed: self.not_allowed(number, source),
                     ..heard(source, PeerKind::Peer, now)
                 }
             })
@@ -100,9 +118,11 @@ impl Site {
                 address: pipeline.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
+                suite: None,
                 loss: None,
                 round_trip_seconds: None,
                 trouble: None,
+                source_not_allowed: None,
                 cids: None,
                 counters,
                 contexts: contexts(pipeline),
@@ -110,12 +130,11 @@ impl Site {
         });
         group
             .into_iter()
-            .chain(
-                self.sources.iter().map(|source| PeerStatus {
-                    loss: self.loss(source),
-                    ..heard(source, PeerKind::Site, now)
-                }),
-            )
+            .chain(self.sources.iter().enumerate().map(|(number, source)| PeerStatus {
+                loss: self.loss(source),
+                source_not_allowed: self.not_allowed(number, source),
+                ..heard(source, PeerKind::Site, now)
+            }))
             .collect()
     }
 }
@@ -134,8 +153,10 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
     PeerStatus {
         name: source.name.clone(),
         kind,
+        suite: None,
         loss: None,
         round_trip_seconds: None,
+        source_not_allowed: None,
         cids: None,
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),

@@ -48,6 +48,7 @@ mod full;
 mod mesh;
 mod output;
 mod sent;
+mod sources;
 mod trouble;
 
 /// Reproducible random octets.
@@ -102,7 +103,7 @@ fn host(text: &str, key: u8, start: u64) -> Host {
 
 fn text(port: u16, peer: u16, security: &str) -> String {
     format!(
-        "[inside]\naddress = [\"10.0.0.1/24\"]\n[carrier]\nurl = \"udp://127.0.0.1:{peer}\"\n\
+        "[inside]\naddress = [\"10.0.0.1/24\"]\nroute = [\"::/0\"]\n[carrier]\nurl = \"udp://127.0.0.1:{peer}\"\n\
          listen = \"127.0.0.1:{port}\"\n[security]\n{security}\n"
     )
 }

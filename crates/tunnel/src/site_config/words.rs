@@ -36,6 +36,13 @@ impl fmt::Display for Carrier {
 impl fmt::Display for Security {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Key { suite: Suite::ChaCha20Poly1305, negotiates: true, .. } => {
+                write!(
+                    f,
+                    "encrypted with {}, or AES-128-GCM if both processors have AES",
+                    Suite::ChaCha20Poly1305
+                )
+            }
             Self::Key { suite, .. } => write!(f, "encrypted with {suite}"),
             Self::Open => f.write_str("open: not protected, in a standard format"),
             Self::Insecure => f.write_str("insecure: not protected"),

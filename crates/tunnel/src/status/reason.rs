@@ -55,6 +55,7 @@ reasons! {
         Reflected "reflected" "Our own datagram, reflected.",
         UnknownSession "unknown_session" "Unknown session.",
         StaleEpoch "stale_epoch" "Older epoch than the newest one.",
+        NotKept "not_kept" "Not accepted, as the folder of epochs is full or read-only.",
         Handshake "handshake" "Rejected handshake.",
         OtherChannel "other_channel" "The peer has other channel parameters.",
         UnknownSender "unknown_sender" "Unknown sender.",
@@ -124,7 +125,7 @@ impl Failure {
 }
 
 /// Upper limit for the number of reasons of any type.
-const MOST: usize = 24;
+const MOST: usize = 25;
 
 /// A counter for each reason. In JSON an object with all names, including those with zero.
 #[derive(Clone, Copy, PartialEq, Eq)]

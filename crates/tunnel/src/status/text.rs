@@ -3,7 +3,8 @@
 use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
 
 use super::{
-    CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, TrafficCounters,
+    CidsOf, CidsStatus, FeedbackTypes, Latency, PeerKind, PeerStatus, Reason, Side, SourceNotAllowed, Status,
+    Tally, TrafficCounters,
 };
 
 const N: Numerals = Numerals::TERMINAL;
@@ -30,6 +31,11 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
         if !table.rows().is_empty() {
             document = document.section(Section::new(heading).table(table));
         }
+    }
+    let sources =
+        now.peers.iter().filter_map(not_allowed).fold(Section::new("Sources not allowed"), Section::text);
+    if !sources.blocks.is_empty() {
+        document = document.section(sources);
     }
     document.to_text(style)
 }
@@ -276,6 +282,20 @@ fn troubles(now: &Status) -> Table {
     table
 }
 
+fn not_allowed(peer: &PeerStatus) -> Option<String> {
+    let SourceNotAllowed { packets, address, line } = peer.source_not_allowed.as_ref()?;
+    let section = match peer.kind {
+        PeerKind::Peer => "[[peer]]",
+        PeerKind::Site | PeerKind::Group => "[[site]]",
+    };
+    let remedy = match line {
+        Some(line) => format!("To accept them, write in its {section}: {line}"),
+        None => "The address belongs to another peer.".to_owned(),
+    };
+    let packets = N.integer((*packets).into());
+    Some(format!("{}: {packets} packets dropped, the last from {address}. {remedy}", peer.name))
+}
+
 fn of_name<'s>(status: &'s Status, name: &str) -> Option<&'s PeerStatus> {
     status.peers.iter().find(|peer| peer.name == name)
 }
@@ -432,6 +452,8 @@ mod tests {
              48 octets added to a packet. Up 1 h 2 min, <0.1 % of a CPU. Offloads: tso, uso, udp_segment.",
             "19.9 % saved: 101 kB inside, 80.9 kB on the carrier. Compression alone leaves 40.5 %. \
              Billed: 2,000 + 15 units of 64 octets.",
+            "hill: 3 packets dropped, the last from 10.1.0.9. To accept them, write in its [[peer]]: \
+             allowed = [\"10.0.0.2/32\", \"10.1.0.9/32\"]",
         ] {
             assert!(prose.contains(words), "{words}\nis not in\n{text}");
         }

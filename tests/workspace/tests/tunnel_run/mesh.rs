@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -187,21 +187,69 @@ fn what_a_group_hears_again_is_not_delivered_again() {
     }
 }
 
+#[test]
+fn sites_that_were_killed_accept_nothing_that_was_recorded() {
+    if thinair().is_none() {
+        return;
+    }
+    let mut mesh = MeshBench::started("mesh-kill", "udp", [KEY; 3]);
+    let stop = AtomicBool::new(false);
+    let recorded = std::thread::scope(|scope| {
+        let recorder = scope.spawn(|| record(&mesh.outside, &stop));
+        let ended = SetOnDrop(&stop);
+        mesh.all_are_through();
+        let pings = run(&mesh.inside[0], 20, &["ping", "-c", "8", "-i", "0.2", "10.9.0.2"]);
+        assert!(pings.status.success(), "{}", mesh.reported());
+        drop(ended);
+        recorder.join().unwrap()
+    });
+    for end in &mut mesh.ends {
+        end.take().unwrap().end("-KILL");
+    }
+    mesh.start(1, true);
+    let (_, mouth) = group_sockets(&mesh.outside);
+    for datagram in &recorded {
+        mouth.send_to(datagram, (IpAddr::from(GROUP), PORT)).unwrap();
+    }
+    let dropped = |reason: &str| mesh.status(1)["drops"][reason].as_u64().unwrap();
+    assert!(wait_for(10, || dropped("replayed") >= 8), "{}", mesh.status(1)["drops"]);
+    assert_eq!(mesh.heard(1), [0, 0], "{} datagrams were sent again", recorded.len());
+    // The others are heard again.
+    mesh.start(0, true);
+    mesh.start(2, true);
+    mesh.all_are_through();
+}
+
+/// Returns the datagrams of the group.
+fn record(namespace: &Namespace, stop: &AtomicBool) -> Vec<Vec<u8>> {
+    let (ears, _) = group_sockets(namespace);
+    let (mut recorded, mut room) = (Vec::new(), vec![0; 2_000]);
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok((len, _)) = ears.recv_from(&mut room) {
+            recorded.push(room[..len].to_vec());
+        }
+    }
+    recorded
+}
+
+/// Returns a socket that receives what is sent to the group, and one that sends to it.
+fn group_sockets(namespace: &Namespace) -> (UdpSocket, UdpSocket) {
+    let open = || {
+        let loopback = Interface::named("lo").unwrap();
+        let ears = bind_shared((GROUP, PORT).into()).unwrap();
+        join(&ears, IpAddr::from(GROUP), Some(&loopback)).unwrap();
+        ears.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        let mouth = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let how = ToGroups { interface: Some(loopback), hops: 1, heard_here: true };
+        send_to_groups(&mouth, IpAddr::from(GROUP), &how).unwrap();
+        (ears, mouth)
+    };
+    namespace.within(open).unwrap()
+}
+
 /// Repeats received datagrams to the group, a second later. Returns their number.
 fn repeat(namespace: &Namespace, stop: &AtomicBool) -> usize {
-    let group = IpAddr::from(GROUP);
-    let (ears, mouth) = namespace
-        .within(|| {
-            let loopback = Interface::named("lo").unwrap();
-            let ears = bind_shared((GROUP, PORT).into()).unwrap();
-            join(&ears, group, Some(&loopback)).unwrap();
-            let mouth = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-            let how = ToGroups { interface: Some(loopback), hops: 1, heard_here: true };
-            send_to_groups(&mouth, group, &how).unwrap();
-            (ears, mouth)
-        })
-        .unwrap();
-    ears.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let (ears, mouth) = group_sockets(namespace);
     let own = mouth.local_addr().unwrap();
     let (mut later, mut room, mut repeated) = (VecDeque::new(), vec![0; 2_000], 0);
     while !stop.load(Ordering::Relaxed) {
@@ -212,7 +260,7 @@ fn repeat(namespace: &Namespace, stop: &AtomicBool) -> usize {
         }
         while later.front().is_some_and(|(at, _)| *at <= Instant::now()) {
             let (_, datagram) = later.pop_front().unwrap();
-            repeated += usize::from(mouth.send_to(&datagram, (group, PORT)).is_ok());
+            repeated += usize::from(mouth.send_to(&datagram, (IpAddr::from(GROUP), PORT)).is_ok());
         }
     }
     repeated

@@ -3,9 +3,9 @@
 use thinair_rohc::Mode;
 use thinair_ule::Pid;
 
-use super::{complains, of_text};
+use super::{complains, of_arguments, of_text};
 use crate::config::agreement::{Disagreement, disagreements};
-use crate::site_config::{Carrier, Others, Packaging, Security, SiteConfig, Suite};
+use crate::site_config::{ALL_ADDRESSES, Carrier, Others, Packaging, Security, SiteConfig, Suite};
 
 /// Two peers, the second of which is modified.
 fn hub(north: &str, south: &str) -> String {
@@ -53,6 +53,34 @@ fn peers_have_keys_and_networks_of_their_own() {
         "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nname = \"hub\"\n";
     let Others::Peers(peers) = of_text(one).unwrap().others else { panic!() };
     assert_eq!(peers[0].address, Some("192.0.2.1:7000".parse().unwrap()));
+}
+
+#[test]
+fn any_source_is_allowed_by_name_also_as_an_option() {
+    let one = |allowed: &str| {
+        of_text(&format!(
+            "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nallowed = {allowed}\n"
+        ))
+    };
+    let allowed = |config: SiteConfig| match config.others {
+        Others::Peers(peers) => peers[0].allowed.clone(),
+        Others::Mesh(_) => panic!("peers"),
+    };
+    assert_eq!(allowed(one("\"any\"").unwrap()), ALL_ADDRESSES);
+    assert_eq!(allowed(one("[]").unwrap()), []);
+    complains(one("\"all\""), &["sat.toml:6", "\"any\""]);
+    let option = [("security", "key", "k"), ("peer", "allowed", "any")];
+    let config = of_arguments("udp://192.0.2.1:7000", &option).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!("peers") };
+    assert_eq!((peers.len(), peers[0].address), (1, Some("192.0.2.1:7000".parse().unwrap())));
+    assert_eq!(allowed(config), ALL_ADDRESSES);
+    // Two peers that have all addresses.
+    let [north, south] = ["north", "south"].map(|name| format!("name = \"{name}\"\nkey = \"{name}.key\""));
+    let two = format!(
+        "[carrier]\nurl = \"udp://:7000\"\n[[peer]]\n{north}\nallowed = \"any\"\n[[peer]]\n{south}\n\
+         allowed = \"any\"\n"
+    );
+    complains(of_text(&two), &["overlapping networks"]);
 }
 
 /// Three sites on a group.
@@ -141,6 +169,20 @@ fn what_a_mesh_cannot_be_is_told() {
     let sender = "[carrier]\nurl = \"gse+udp://192.0.2.1:5000\"\n[security]\nopen = true\n[mesh]\nown = 1\n";
     let config = of_text(sender).unwrap();
     assert!(matches!(&config.others, Others::Mesh(mesh) if mesh.sites.is_empty()));
+}
+
+#[test]
+fn two_ends_negotiate_where_nobody_has_chosen_a_suite() {
+    let negotiates = |config: SiteConfig| matches!(config.security, Security::Key { negotiates: true, .. });
+    let pair = |url: &str, more: &str| {
+        of_text(&format!("[carrier]\nurl = \"{url}\"\n[security]\nkey = \"k\"\n{more}")).unwrap()
+    };
+    assert!(negotiates(pair("udp://192.0.2.1:7000", "")));
+    for chosen in ["suite = \"chacha20-poly1305\"", "suite = \"aes-gcm\"", "tag = 16", "tag = 8"] {
+        assert!(!negotiates(pair("udp://192.0.2.1:7000", chosen)), "{chosen}");
+    }
+    assert!(!negotiates(pair("serial:///dev/ttyS0", "")));
+    assert!(!negotiates(of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap()));
 }
 
 #[test]

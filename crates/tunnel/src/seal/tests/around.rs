@@ -95,7 +95,7 @@ fn the_largest_body_fills_the_largest_datagram_and_no_more() {
             meshes += 1;
         }
         let securities = Suite::ALL
-            .map(|suite| Security::Key { path: "key".into(), suite })
+            .map(|suite| Security::Key { path: "key".into(), suite, negotiates: false })
             .into_iter()
             .chain([Security::Insecure, config.security.clone()]);
         for security in securities {

@@ -1,9 +1,11 @@
 //! Requests under load, and replayed requests.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{Keys, NewSession, Over};
+use crate::seal::{Keys, NewSession, Over, PeerKeys, Refused, TwoWay};
 use crate::site_config::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
@@ -62,7 +64,7 @@ fn another_instance_that_has_just_asked_costs_a_cookie() {
     room.now = room.now + Duration::from_millis(1);
     let paid = asked_again(&mut room);
     let elsewhere = Flying { from: address(9), ..paid.clone() };
-    assert_eq!(answered(&mut room, &elsewhere).len(), COOKIE);
+    assert_eq!(room.arrive(RIGHT, &elsewhere), Some(RoomEvent::Refused(Refused::Forged)));
     assert_eq!(answered(&mut room, &paid).len(), ANSWER);
 }
 
@@ -104,6 +106,74 @@ fn under_load_everybody_needs_a_cookie() {
 }
 
 #[test]
+fn a_forged_request_is_rejected_before_anything_is_derived_or_decrypted() {
+    let drawn = Arc::new(AtomicUsize::new(0));
+    let mut room = Room::ready(Over::Datagrams, SUITE);
+    let request = asked(&mut room);
+    // An attempt to decrypt a request draws the secret of an answer.
+    let (count, mut octets) = (Arc::clone(&drawn), random(5));
+    let counting = Box::new(move |out: &mut [u8]| {
+        count.fetch_add(1, Ordering::Relaxed);
+        octets.fill(out);
+    });
+    let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: None, keepalive: None }];
+    room.ends[RIGHT].seal =
+        TwoWay::new(room.now, Over::Datagrams, peers, SUITE, PARAMETERS, counting).expect("one peer");
+    let before = drawn.load(Ordering::Relaxed);
+    for octet in 6..REQUEST {
+        let mut forged = request.clone();
+        forged.octets[octet] ^= 1;
+        assert_eq!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(Refused::Forged)), "{octet}");
+    }
+    assert_eq!(drawn.load(Ordering::Relaxed), before);
+    // They have used up nothing.
+    assert_eq!(answered(&mut room, &request).len(), ANSWER);
+    assert!(drawn.load(Ordering::Relaxed) > before);
+}
+
+#[test]
+fn requests_of_earlier_versions_are_answered_and_their_forgeries_are_few() {
+    let mut room = Room::new(Over::Datagrams, SUITE);
+    let unproved = |room: &mut Room| {
+        let mut request = asked(room);
+        request.octets[REQUEST - 16..].fill(0);
+        request
+    };
+    let request = unproved(&mut room);
+    assert_eq!(answered(&mut room, &request).len(), ANSWER);
+    // A flood from elsewhere, each of which would have to be decrypted.
+    for _ in 0..1_000 {
+        let mut forged = Flying { from: address(9), ..request.clone() };
+        forged.octets[40] ^= 1;
+        assert_eq!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(Refused::Forged)));
+    }
+    let flooded = Flying { from: address(9), ..unproved(&mut room) };
+    assert_eq!(
+        room.arrive(RIGHT, &flooded),
+        Some(RoomEvent::Refused(Refused::Forged)),
+        "its bucket is empty"
+    );
+    room.now = room.now + Duration::from_secs(6);
+    let request = unproved(&mut room);
+    assert_eq!(answered(&mut room, &request).len(), ANSWER, "other addresses have theirs");
+    room.now = room.now + Duration::from_secs(6);
+    let later = Flying { from: address(9), ..unproved(&mut room) };
+    assert_eq!(answered(&mut room, &later).len(), ANSWER, "it has filled again");
+}
+
+#[test]
+fn requests_from_one_address_cost_others_no_cookie() {
+    let mut room = Room::new(Over::Datagrams, SUITE);
+    for number in 0..20 {
+        let request = Flying { from: address(9), ..asked_again(&mut room) };
+        assert_eq!(answered(&mut room, &request).len(), if number < 16 { ANSWER } else { COOKIE });
+        room.ends[LEFT].seal.ask_again(room.now);
+    }
+    let request = asked_again(&mut room);
+    assert_eq!(answered(&mut room, &request).len(), ANSWER);
+}
+
+#[test]
 fn a_cookie_is_good_for_four_minutes_at_most() {
     let mut room = Room::ready(Over::Datagrams, SUITE);
     let recorded = asked(&mut room);
@@ -115,5 +185,5 @@ fn a_cookie_is_good_for_four_minutes_at_most() {
     room.now = room.now + Duration::from_secs(240);
     let recorded = asked(&mut room);
     answered(&mut room, &recorded);
-    assert_eq!(answered(&mut room, &paid).len(), COOKIE);
+    assert_eq!(room.arrive(RIGHT, &paid), Some(RoomEvent::Refused(Refused::Forged)));
 }

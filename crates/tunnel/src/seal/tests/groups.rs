@@ -214,7 +214,8 @@ fn what_was_recorded_before_a_start_is_refused() {
     assert!(matches!(receiver.open(&old[1]), Refused(_)));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::Replayed));
 
-    // A receiver keeps it across a restart.
+    // A receiver keeps it across a restart, and its end has stored how far it was.
+    receiver.seal.close().expect("stored");
     receiver.restart(config(2));
     assert_eq!(receiver.open(&old[0]), Refused(Refused::StaleEpoch(site(1))));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::NotAnnounced(site(1))));
@@ -247,22 +248,97 @@ fn a_receiver_that_starts_anew_goes_on_where_it_was() {
     assert_eq!(receiver.open(&sender.seal(b"new")), Body(1, b"new".to_vec()));
 }
 
-#[test]
-fn counters_are_stored_while_the_daemon_runs() {
-    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
-    receiver.open(&sender.announcement());
-    while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
-    for i in 0..40 {
-        receiver.open(&sender.seal(&[i]));
+/// Delivers the announcement of a sender, and bodies at an interval, each of which must be accepted. Returns all
+/// datagrams.
+fn record(sender: &mut GroupSite, receiver: &mut GroupSite, count: u32, interval: Duration) -> Vec<Vec<u8>> {
+    let mut recorded = vec![sender.announcement()];
+    receiver.open(&recorded[0]);
+    for i in 0..count {
+        receiver.now = receiver.now + interval;
+        while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
+        let datagram = sender.seal(&i.to_be_bytes());
+        assert_eq!(receiver.open(&datagram), Body(1, i.to_be_bytes().to_vec()));
+        recorded.push(datagram);
     }
-    let stored = |receiver: &GroupSite| {
-        receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter)
-    };
-    assert_eq!(stored(&receiver), Some(0));
-    receiver.now = receiver.now + Duration::from_secs(10);
-    assert!(receiver.seal.poll_at().is_some_and(|at| at <= receiver.now));
-    while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
-    assert_eq!(stored(&receiver), Some(40));
+    recorded
+}
+
+fn accepted(receiver: &mut GroupSite, recorded: &[Vec<u8>]) -> usize {
+    recorded.iter().filter(|datagram| matches!(receiver.open(datagram), Body(..))).count()
+}
+
+#[test]
+fn recorded_datagrams_are_rejected_after_a_kill_at_any_time() {
+    for (count, interval) in [(1, 1), (8, 100), (15, 1), (16, 1), (17, 1), (300, 1), (3_000, 1), (40, 30_000)]
+    {
+        let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
+        let recorded = record(&mut sender, &mut receiver, count, Duration::from_millis(interval));
+        // Nothing is stored at a kill. The clock of the system stands, or leaps.
+        for wall_seconds in [WALL, 0, u64::MAX / 2] {
+            receiver.restart(GroupConfig { wall_seconds, ..config(2) });
+            assert_eq!(accepted(&mut receiver, &recorded), 0, "{count} datagrams, {wall_seconds}");
+        }
+        // Both were killed, and the sender has not been heard again.
+        sender.restart(config(1));
+        receiver.restart(config(2));
+        assert_eq!(accepted(&mut receiver, &recorded), 0, "{count} datagrams, both killed");
+        let recorded = record(&mut sender, &mut receiver, 1, Duration::ZERO);
+        assert_eq!(accepted(&mut receiver, &recorded), 0);
+    }
+}
+
+#[test]
+fn a_site_is_heard_again_soon_after_a_kill() {
+    for (interval, most) in [(1, 4_000), (10, 400), (100, 40), (1_000, 4), (5_000, 1), (20_000, 1)] {
+        let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
+        record(&mut sender, &mut receiver, 30_000 / interval + 30, Duration::from_millis(interval.into()));
+        receiver.restart(config(2));
+        receiver.open(&sender.announcement());
+        let lost = (0..).take_while(|_| !matches!(receiver.open(&sender.seal(b"new")), Body(..))).count();
+        println!("one in {interval} ms: {lost} lost");
+        assert!(lost <= most, "{lost} of one in {interval} ms");
+    }
+}
+
+#[test]
+fn a_burst_reserves_for_the_time_of_the_burst_alone() {
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
+    record(&mut sender, &mut receiver, 10_000, Duration::from_micros(100));
+    for _ in 0..3 {
+        receiver.now = receiver.now + Duration::from_secs(10);
+        while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
+    }
+    assert_eq!(
+        receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter),
+        Some(10_000)
+    );
+    receiver.restart(config(2));
+    receiver.open(&sender.announcement());
+    assert!(matches!(receiver.open(&sender.seal(b"new")), Body(..)));
+}
+
+#[test]
+fn nothing_is_accepted_that_a_full_disk_could_not_reserve() {
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
+    let mut recorded = record(&mut sender, &mut receiver, 5, Duration::from_millis(100));
+    receiver.disk.fail(true);
+    let mut refused = 0;
+    for i in 0..100 {
+        let datagram = sender.seal(&[i]);
+        match receiver.open(&datagram) {
+            Body(..) => recorded.push(datagram),
+            other => {
+                assert_eq!(other, Refused(Refused::NotKept(site(1))));
+                refused += 1;
+            }
+        }
+    }
+    assert!((90..100).contains(&refused), "{refused}");
+    // A restart reads what was stored.
+    receiver.disk.fail(false);
+    let mut restarted = GroupSite::with(config(2), receiver.disk.clone(), 9);
+    assert_eq!(accepted(&mut restarted, &recorded), 0);
+    assert_eq!(receiver.open(&sender.seal(b"room")), Body(1, b"room".to_vec()));
 }
 
 #[test]

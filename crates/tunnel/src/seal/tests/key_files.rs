@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use thinair_wire::time::Instant;
 
@@ -88,6 +89,36 @@ fn a_file_that_others_may_read_is_refused() {
     let gone = Keys::read(&path).expect_err("gone").to_string();
     assert!(gone.contains("No such file") && gone.contains("keygen"), "{gone}");
     assert!(Keys::read(&std::env::temp_dir()).is_err(), "a directory");
+}
+
+#[test]
+fn a_file_that_others_may_replace_is_refused() {
+    let folder = std::env::temp_dir().join(format!("thinair-key-folder-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).expect("a new folder");
+    let path = folder.join("key");
+    Keys::generate(&path, "", &mut *random(1)).expect("a new file");
+    for (mode, is_safe) in [(0o755, true), (0o777, false), (0o1777, true), (0o702, false), (0o775, true)] {
+        fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("ours");
+        match Keys::read(&path) {
+            Ok(_) => assert!(is_safe, "{mode:o}"),
+            Err(error) => {
+                assert!(!is_safe && error.to_string().contains("chmod o-w"), "{mode:o}: {error}");
+            }
+        }
+    }
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("ours");
+    let give = |path: &Path, user| std::os::unix::fs::chown(path, Some(user), None);
+    // Only root gives files to others.
+    if give(&path, 65_534).is_ok() {
+        let error = Keys::read(&path).expect_err("of nobody").to_string();
+        assert!(error.contains("belongs to user 65534") && error.contains("chown 0"), "{error}");
+        give(&path, 12_345).expect("root");
+        assert!(Keys::read(&path).is_ok(), "the user of a service");
+        give(&folder, 12_346).expect("root");
+        assert!(matches!(Keys::read(&path), Err(KeyFileError::Folder { .. })), "the folder of another user");
+    }
+    fs::remove_dir_all(folder).expect("ours");
 }
 
 #[test]

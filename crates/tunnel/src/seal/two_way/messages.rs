@@ -9,7 +9,7 @@ use super::peer::{PeerState, SESSIONS};
 use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
 use crate::addresses::AddressPair;
 use crate::seal::cookie;
-use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader};
+use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
 use crate::seal::{Opened, Refused, Sender};
 
 impl TwoWay {
@@ -26,7 +26,17 @@ impl TwoWay {
             let of = self.who_may(peer_of(from)).map(Sender::Peer);
             return Opened::Refused(Refused::UnknownKey { key: header.key, of });
         };
+        let is_proved = key.proof.proves(datagram);
         let key = key.key.clone();
+        let is_paid = !is_proved && self.jar.paid(now, peer_of(from), datagram, &mut *self.random);
+        if !is_proved && !is_paid && !is_unproved(datagram) {
+            return Opened::Refused(Refused::Forged);
+        }
+        let is_loaded = !is_paid && !self.load.bear(now, peer_of(from));
+        // Those of earlier versions prove nothing before they are decrypted.
+        if is_loaded && !is_proved {
+            return Opened::Refused(Refused::Forged);
+        }
         let Some(request) = OpenedRequest::open(&key, datagram, &mut *self.random) else {
             return Opened::Refused(Refused::Forged);
         };
@@ -44,11 +54,8 @@ impl TwoWay {
         if self.answers.len() >= ANSWERS {
             return Opened::Handled;
         }
-        let loaded = !self.load.bear(now);
         let mut octets = Vec::with_capacity(datagram.len());
-        if (loaded || peer.is_waiting_for_another(now, &theirs))
-            && !self.jar.paid(now, peer_of(from), datagram, &mut *self.random)
-        {
+        if !is_paid && (is_loaded || peer.is_waiting_for_another(now, &theirs)) {
             let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
             let to = (header.index, &hash);
             self.jar.reply(now, peer_of(from), &key, to, &mut *self.random, &mut octets);
@@ -57,25 +64,24 @@ impl TwoWay {
         }
         // A peer with other parameters receives ours, so that both ends can report the difference. No session
         // is created.
-        let differs = self.ours.differs(&theirs, number);
-        let index = if differs.is_some() { 0 } else { self.peers[number].index_for_next() };
+        let agreed = self.agree(&theirs, number);
+        let index = if agreed.is_err() { 0 } else { self.peers[number].index_for_next() };
+        let suite = agreed.unwrap_or(self.suite);
         let request_number = request.number;
-        let Some(shared) = request.answer(&self.ours, header.index, index, &mut octets) else {
+        let Some(shared) = request.answer(
+            &EndIdentity { suite: suite.number(), ..self.ours },
+            header.index,
+            index,
+            &mut octets,
+        ) else {
             return Opened::Refused(Refused::Forged);
         };
         self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
-        if let Some(refused) = differs {
+        if let Err(refused) = agreed {
             return Opened::Refused(refused);
         }
-        let session = session::Session::new(
-            now,
-            self.suite,
-            &shared,
-            false,
-            (index, header.index),
-            header.key,
-            &theirs,
-        );
+        let session =
+            session::Session::new(now, suite, &shared, false, (index, header.index), header.key, &theirs);
         let peer = &mut self.peers[number];
         peer.asked(now, session, request_number);
         self.due = timers::earlier(self.due, peer.timers.first());
@@ -126,12 +132,17 @@ impl TwoWay {
         if theirs.instance == self.ours.instance {
             return Opened::Refused(Refused::Reflected);
         }
-        if let Some(refused) = self.ours.differs(&theirs, number) {
-            peer.give_up();
-            return Opened::Refused(refused);
-        }
         let indices = (pending.index, index);
-        let session = session::Session::new(now, self.suite, &shared, true, indices, pending.key.id, &theirs);
+        let key = pending.key.id;
+        let suite = match self.agree(&theirs, number) {
+            Ok(suite) => suite,
+            Err(refused) => {
+                self.peers[number].give_up();
+                return Opened::Refused(refused);
+            }
+        };
+        let peer = &mut self.peers[number];
+        let session = session::Session::new(now, suite, &shared, true, indices, key, &theirs);
         let before = peer.pair();
         let session = peer.answered(now, from, session);
         self.moves += u64::from(peer.pair() != before);

@@ -11,7 +11,7 @@ use super::{Over, PeerKeys};
 use crate::addresses::{AddressPair, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
-use crate::seal::handshake::{EndIdentity, Initiation};
+use crate::seal::handshake::{EndIdentity, Initiation, ProofKey};
 use crate::seal::header::{ClearHeader, PathBody, Whose};
 use crate::seal::key_file::{Key, KeyId, Keys};
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
@@ -52,6 +52,7 @@ const CONFIRM: Duration = Duration::from_millis(250);
 pub(super) struct NamedKey {
     pub(super) id: KeyId,
     pub(super) key: Key,
+    pub(super) proof: ProofKey,
 }
 
 /// A request whose answer is pending.
@@ -491,7 +492,7 @@ impl PeerState {
 }
 
 fn named(keys: &Keys) -> Vec<NamedKey> {
-    keys.iter().map(|key| NamedKey { id: key.id(), key: key.clone() }).collect()
+    keys.iter().map(|key| NamedKey { id: key.id(), key: key.clone(), proof: ProofKey::of(key) }).collect()
 }
 
 #[cfg(test)]

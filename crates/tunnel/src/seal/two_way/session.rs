@@ -19,6 +19,8 @@ pub struct SessionState {
     pub since: Instant,
     /// Id of the key with which it was agreed on.
     pub key: KeyId,
+    /// Cipher and tag length.
+    pub suite: Suite,
     /// Number of packets encrypted.
     pub sealed: u64,
     /// Highest counter of a decrypted packet, plus one.
@@ -36,6 +38,7 @@ pub(super) struct Session {
     pub(super) instance: [u8; 8],
     pub(super) hash: [u8; 32],
     pub(super) key: KeyId,
+    suite: Suite,
     pub(super) initiator: bool,
     pub(super) since: Instant,
     /// Time at which it ends unless a new session replaces it before.
@@ -66,6 +69,7 @@ impl Session {
             instance: identity.instance,
             hash: shared.hash,
             key,
+            suite,
             initiator,
             since: now,
             until: now + EXPIRED,
@@ -78,6 +82,7 @@ impl Session {
         SessionState {
             since: self.since,
             key: self.key,
+            suite: self.suite,
             sealed: self.sealer.counter(),
             opened: self.opener.next(),
         }

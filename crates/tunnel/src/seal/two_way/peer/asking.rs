@@ -128,12 +128,13 @@ impl PeerState {
         let other = self.attempts >= 2 && self.attempts % 2 == 1;
         let key = self.keys[usize::from(other) % self.keys.len()].clone();
         self.requests += 1;
-        let initiation = Initiation::start(&key.key, index, ours, self.requests, random, out);
+        let initiation = Initiation::start((&key.key, &key.proof), index, ours, self.requests, random, out);
         let mut paid = false;
-        if let Some((cookie, since)) = &self.cookie
-            && now.since(*since) < cookie::USED_FOR
+        // Used once: where it is not valid any more, the request is as a forged one.
+        if let Some((cookie, since)) = self.cookie.take()
+            && now.since(since) < cookie::USED_FOR
         {
-            cookie::pay(cookie, out);
+            cookie::pay(&cookie, out);
             paid = true;
         }
         self.pending = Some(Box::new(RequestInFlight { initiation, index, key, since: now, paid, own }));
