@@ -25,8 +25,13 @@ enum OscoreStep<'a> {
 
 fn context(sender_id: &[u8], recipient_id: &[u8]) -> Context {
     let secret = b"a secret of both";
-    let parameters =
-        ContextParameters { master_secret: secret, master_salt: b"", id_context: None, sender_id, recipient_id };
+    let parameters = ContextParameters {
+        master_secret: secret,
+        master_salt: b"",
+        id_context: None,
+        sender_id,
+        recipient_id,
+    };
     Context::new(&parameters, 0, true, |_| Some(u64::MAX)).expect("these are allowed")
 }
 
@@ -63,7 +68,10 @@ fuzz_target!(|steps: Vec<OscoreStep<'_>>| {
                 let event = server.handle_datagram(now, 1, &octets);
                 assert!(!matches!(event, Some(Event::Request { .. })), "{event:?}");
                 let event = client.handle_datagram(now, 1, &octets);
-                assert!(!matches!(event, Some(Event::Response { .. } | Event::Notification { .. })), "{event:?}");
+                assert!(
+                    !matches!(event, Some(Event::Response { .. } | Event::Notification { .. })),
+                    "{event:?}"
+                );
             }
             OscoreStep::Protected { code, options, payload, flipped } => {
                 let mut list = OptionList::new();
@@ -75,7 +83,9 @@ fuzz_target!(|steps: Vec<OscoreStep<'_>>| {
                     protected.payload[bit / 8] ^= 1 << (bit % 8);
                 }
                 let (options, token) = (&protected.options, Token::EMPTY);
-                let Some(octets) = datagram(Code::POST, id, token, options, &protected.payload) else { continue };
+                let Some(octets) = datagram(Code::POST, id, token, options, &protected.payload) else {
+                    continue;
+                };
                 if let Some(Event::Request { id, message, .. }) = server.handle_datagram(now, 1, &octets) {
                     assert_eq!(bit, None, "a forged message is accepted");
                     assert!(message.code == Code(code) && server.context_of(id).is_some());

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thinair_analyze::{
-    Analysis, CarrierOverhead, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings, Survey,
-    Tariff,
+    Analysis, CarrierOverhead, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings,
+    Survey, Tariff,
 };
 use thinair_capture::Error;
 use thinair_python_common::value_error;
