@@ -175,7 +175,7 @@ fn plan(run: &LinkRun, side: Side) -> Result<SiteConfig, PaperError> {
     };
     let text = format!(
         "[inside]\naddress = [\"10.9.0.{}/24\"]\n[carrier]\nurl = \"{scheme}://{}{options}\"\nlisten = \"{}\"\n\
-         [security]\nkey = \"key\"\n[channel]\n{channel}\n",
+         [security]\nkey = \"key\"\n[channel]\n{channel}\n[[peer]]\nallowed = \"any\"\n",
         1 + side as u8,
         address(side.other()),
         address(side),

@@ -160,7 +160,7 @@ fn both_ends_report_that_their_configurations_differ() {
     }
     for (name, options, reason) in [
         ("parameters", ["--max-cid", "3"], "other_parameters"),
-        ("suite", ["--suite", "aes-gcm"], "other_suite"),
+        ("suite", ["--suite", "aes-ccm-8"], "other_suite"),
     ] {
         let mut bench = bench(name);
         bench.add(CONNECTING, &options);
