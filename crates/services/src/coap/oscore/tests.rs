@@ -135,7 +135,8 @@ fn settings_of_aiocoap_are_read() {
         "settings.json",
         r#"{"sender-id_hex": "", "recipient-id_ascii": "s", "id-context_hex": "37cb", "window": 32, "algorithm": "AES-CCM-16-64-128"}"#,
     );
-    write("sequence.json", r#"{"next-to-send": 70, "received": {"index": 3, "bitfield": 1}}"#);
+    // A window that aiocoap does not know, behind a clean end.
+    write("sequence.json", r#"{"next-to-send": 70, "received": {"index": null, "bitfield": null}}"#);
     let mut context = open(folder.path(), false).unwrap();
     assert_eq!((context.sender_id(), context.recipient_id()), (&b""[..], &b"s"[..]));
     assert_eq!(context.id_context(), Some(&b"\x37\xcb"[..]));
