@@ -169,7 +169,10 @@ impl TunnelSite {
             children.start_link(self.namespaces(), self.folder.path(), program, &["--delay", DELAY])?;
         }
         children.start(there, folder, "server", &mut Command::new(SERVER))?;
-        let key = folder.join("tunnel.key");
+        // In a folder of its own: the other one becomes that of the daemon's user.
+        let keys = folder.join("keys");
+        fs::create_dir(&keys)?;
+        let key = keys.join("tunnel.key");
         let made = children.run(
             here,
             Command::new(program).args(["tunnel", "keygen"]).arg(&key).stderr(Stdio::null()),

@@ -36,8 +36,18 @@ const RARE: &[(&str, &[&str], &str)] = &[
     ("thinair.lab.run/1", LATENESS, "real time needs root"),
     (
         "thinair.tunnel.status/1",
-        &["host", "size", "longest_packet", "acknowledged", "sent_again", "reason", "text", "since_seconds"],
-        "a tunnel with trouble, and one with controlled segment sizes",
+        &[
+            "host",
+            "size",
+            "longest_packet",
+            "acknowledged",
+            "sent_again",
+            "reason",
+            "text",
+            "since_seconds",
+            "line",
+        ],
+        "a tunnel with trouble or sources that are not allowed, and one with controlled segment sizes",
     ),
 ];
 

@@ -142,9 +142,9 @@ impl Base {
             token_mode: template.token_mode,
             message_id: template.message_id,
             at: at as u8,
-            len: len as u8,
             ..Template::EMPTY
         };
+        slot.settle(template.outline);
         self.len += len as u8;
         self.count += 1;
         true
@@ -190,6 +190,7 @@ impl Base {
         self.path
     }
 
+    /// Returns a template, settled, and its outline.
     pub(super) fn template(&self, number: u8) -> Option<(Template, &[u8])> {
         let template = self.templates.get(..usize::from(self.count))?.get(usize::from(number))?;
         Some((*template, self.outline(template)))

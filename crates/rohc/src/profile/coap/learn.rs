@@ -316,7 +316,9 @@ impl CoapSenderContext {
     ) -> bool {
         self.again &= !(1 << (number & 0xF));
         self.changed();
-        self.shared.define(number, template, outline, memory.templates)
+        let mut template = *template;
+        template.settle(outline);
+        self.shared.define(number, &template, outline, memory.templates)
     }
 
     /// Changes a template.

@@ -52,6 +52,7 @@ impl CoapReceiverContext {
             x.carries.ip_id = true;
         } else {
             (template, outline) = (whole.definition, whole.outline);
+            template.settle(outline);
             next = self.shared;
         }
         next.path = whole.next;
@@ -59,7 +60,6 @@ impl CoapReceiverContext {
             return Err(Failure::Malformed);
         }
         next.settle();
-        template.settle(outline);
         x.holes = Holes::of(outline, template.holes);
         x.has_checksum = !replicates;
         chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;

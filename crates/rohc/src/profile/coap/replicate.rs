@@ -55,8 +55,7 @@ impl CoapSenderContext {
             };
             let Some(differences) = differences(&base.path(), &path).filter(|_| fits) else { continue };
             let template = (0..TEMPLATES_OF_BASE).find(|&n| {
-                base.template(n).is_some_and(|(mut template, outline)| {
-                    template.settle(outline);
+                base.template(n).is_some_and(|(template, outline)| {
                     template.message_type == message.message_type
                         && (template.token_mode != TokenMode::Static || template.token == message.token)
                         && template.message_id != MessageIdMode::OfRequest

@@ -360,7 +360,7 @@ impl CoapState {
             })
     }
 
-    /// Defines a template. If there is no room for its outline, the least recently used templates are removed. False
+    /// Defines a template, which is settled. If there is no room for its outline, the least recently used templates are removed. False
     /// if that is not enough, or the pool has no template left.
     pub(super) fn define(
         &mut self,
@@ -388,8 +388,7 @@ impl CoapState {
                 },
             }
         };
-        let mut template = Template { at, ..*template };
-        template.settle(outline);
+        let template = Template { at, ..*template };
         if let (Some(slot), Some(entry)) =
             (pool.slots.get_mut(usize::from(place)), self.templates.get_mut(usize::from(number)))
         {
@@ -482,6 +481,12 @@ mod tests {
         Templates::new(Slots::owned(alloc::vec![Template::EMPTY; count]))
     }
 
+    fn template(used: u32, outline: &[u8]) -> Template {
+        let mut template = Template { used, ..Template::EMPTY };
+        template.settle(outline);
+        template
+    }
+
     #[test]
     fn the_digest_is_the_crc_of_its_name() {
         use crc::{CRC_16_IBM_3740, Crc};
@@ -505,8 +510,8 @@ mod tests {
         let mut state = CoapState::new();
         state.msn = 3;
         for (number, used) in [(0, 1), (1, u32::MAX - 1), (2, 3)] {
-            let template = Template { used, ..Template::EMPTY };
-            assert!(state.define(number, &template, &[0x10 | number, 0], &mut pool));
+            let outline = [0x10 | number, 0];
+            assert!(state.define(number, &template(used, &outline), &outline, &mut pool));
         }
         assert_eq!(state.oldest(&pool, [9; 2]), Some(1));
     }
@@ -516,12 +521,12 @@ mod tests {
         let mut pool = pool(32);
         let mut state = CoapState::new();
         for number in 0..4 {
-            assert!(state.define(number, &Template::EMPTY, b"\xb4time", &mut pool));
+            assert!(state.define(number, &template(0, b"\xb4time"), b"\xb4time", &mut pool));
         }
         assert_eq!(state.arena_len, 5);
         for number in 4..16 {
-            let template = Template { used: u32::from(number), ..Template::EMPTY };
-            assert!(state.define(number, &template, &[number; 14], &mut pool));
+            let outline = [number; 14];
+            assert!(state.define(number, &template(u32::from(number), &outline), &outline, &mut pool));
         }
         assert_eq!(state.outline(state.template(15, &pool).unwrap()), [15; 14]);
         // The oldest of the long ones are gone; the others are in their places.
