@@ -73,6 +73,7 @@ pub(super) struct Sums(u8);
 impl Sums {
     const RIGHT: u8 = 1;
     const UNEVEN: u8 = 2;
+    const EVEN: u8 = 4;
     /// Place of V.
     const V: u32 = 6;
 
@@ -104,8 +105,13 @@ impl Sums {
         self.0 & Self::UNEVEN != 0
     }
 
-    fn note_uneven_jump(&mut self) {
-        self.0 |= Self::UNEVEN;
+    /// True if the RTP timestamp has jumped, and always by a multiple of its stride.
+    pub(super) fn has_even_jumps(self) -> bool {
+        self.0 & (Self::EVEN | Self::UNEVEN) == Self::EVEN
+    }
+
+    fn note_jump(&mut self, is_even: bool) {
+        self.0 |= if is_even { Self::EVEN } else { Self::UNEVEN };
     }
 }
 
@@ -349,10 +355,12 @@ impl Rfc3095ReceiverContext {
         let is_behind_gap =
             ahead > REPEATED && has_rtp(self.profile) && self.arrivals.is_behind(now, u64::from(packets / 2));
         self.arrivals.note_intervals(now, packets, self.intervals(x, packets));
-        if let Some(rtp) = self.rtp()
-            && x.rtp.ts.wrapping_sub(rtp.ts).checked_rem(rtp.stride).is_some_and(|rest| rest != 0)
-        {
-            self.sums.note_uneven_jump();
+        if let Some(rtp) = self.rtp() {
+            let stride = rtp.stride;
+            let jump = x.rtp.ts.wrapping_sub(rtp.ts).wrapping_sub(stride.wrapping_mul(packets));
+            if ahead > 0 && jump != 0 && stride != 0 {
+                self.sums.note_jump(jump.is_multiple_of(stride));
+            }
         }
         self.sn = x.sn;
         self.keep(x, updates, verified.length);

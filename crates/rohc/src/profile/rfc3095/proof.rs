@@ -303,8 +303,8 @@ impl CandidateSearch<'_, '_, '_> {
     }
 
     /// True if the packet is right with the only SN and timestamp after a jump of the timestamp, as after silence, if the packets that
-    /// carried it were lost. `false` in a flow whose timestamps jump by any number: the right ones may not be among those that are
-    /// tried, and others have the same sum.
+    /// carried it were lost. `false` unless all jumps that the flow has shown were multiples of TS_STRIDE: the right ones may not be among
+    /// those that are tried, and others have the same sum.
     fn is_behind_jump(
         &mut self,
         equation: Option<SumEquation>,
@@ -318,7 +318,7 @@ impl CandidateSearch<'_, '_, '_> {
             && rtp.stride != 0
             && passed.intervals.number <= HALF
             && self.reader.collected(TS).1 == 0;
-        if !is_known || context.sums.has_uneven_jumps() {
+        if !is_known || !context.sums.has_even_jumps() {
             return Ok(false);
         }
         let mut fits = |Jump { ahead, intervals }| {

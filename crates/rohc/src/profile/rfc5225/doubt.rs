@@ -134,10 +134,10 @@ impl InDoubt<'_, '_> {
     }
 
     /// The candidate after a jump of the timestamp in lost packets, as after silence. The clock determines the timestamp.
-    fn behind_jump(&mut self, has_uneven_jumps: bool) -> Result<Option<Candidate>, Failure> {
+    fn behind_jump(&mut self, has_even_jumps: bool) -> Result<Option<Candidate>, Failure> {
         let (stride, most) = (self.last.ts_stride, self.passed.intervals.most());
         let is_known = self.proves && self.stamp == Stamp::Inferred && stride != 0;
-        if !is_known || most > self.distinct().min(HALF) || has_uneven_jumps {
+        if !is_known || most > self.distinct().min(HALF) || !has_even_jumps {
             return Ok(None);
         }
         let timestamp = self.last.timestamp();
@@ -278,7 +278,7 @@ impl V2ReceiverContext {
             }
             (Proof::Ambiguous | Proof::Late, _) => return Err(Failure::Ambiguous(format)),
             (Proof::Nothing, _) => {
-                let candidate = trial.behind_jump(self.has_uneven_jumps)?;
+                let candidate = trial.behind_jump(self.has_jumped && !self.has_uneven_jumps)?;
                 // An IP-ID that may have moved is no evidence of a damaged context.
                 let failure = if misses_ip_id { Failure::Ambiguous(format) } else { Failure::Crc(format) };
                 (candidate.ok_or(failure)?, true)
