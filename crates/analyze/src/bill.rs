@@ -139,7 +139,7 @@ impl Bill {
         match Content::of(packet, flow, ports) {
             Content::Whole(cause, protocol) => self.add(cause, protocol, all),
             Content::Data { application, handshake, protocol } => {
-                // Of a packet that was compressed or in fragments on the link, headers at the front are not in this frame.
+                // If the packet was compressed, or in fragments, on the link, the frame lacks headers at its front.
                 let mut left = all;
                 let mut take = |octets: usize| {
                     let taken = left.min(octets as u64);

@@ -13,6 +13,7 @@ use super::Endpoint;
 use super::call::Observing;
 use super::digest::Digest;
 use super::flight::MessageContent;
+use super::receive::OpenedResponse;
 use super::remembered::MessageRef;
 use super::server::PendingRequest;
 use crate::block::Block;
@@ -67,18 +68,6 @@ impl ProtectedContent {
         let Self { code, token, options, payload } = self;
         MessageContent { code: *code, token: *token, options: options.octets(), payload }
     }
-}
-
-/// A response, as far as its call is concerned.
-pub(super) enum OpenedResponse {
-    /// Neither it nor the call is protected.
-    Plain,
-    /// It was unprotected.
-    Inner(InnerMessage),
-    /// It proves nothing: as if it had not come.
-    Ignored,
-    /// It ends the call.
-    Failed(CallError),
 }
 
 /// A message that was unprotected, with the options that the endpoint processes.

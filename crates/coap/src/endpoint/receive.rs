@@ -8,13 +8,26 @@ use thinair_wire::time::Instant;
 use super::client::Call;
 use super::digest::Digest;
 use super::flight::{FlightOutcome, Owner};
-use super::protection::OpenedResponse;
+use super::protection::InnerMessage;
 use super::remembered::{MessageRef, Remembered, Reply};
 use super::{Endpoint, QueuedSend};
 use crate::code::{self, MessageKind};
-use crate::event::Event;
+use crate::event::{CallError, Event};
 use crate::message::{Message, Unreadable};
 use crate::table::SlotKey;
+
+/// A response, as far as its call is concerned.
+#[cfg_attr(not(feature = "oscore"), allow(dead_code, reason = "responses are plain"))]
+pub(super) enum OpenedResponse {
+    /// Neither it nor the call is protected.
+    Plain,
+    /// It was unprotected.
+    Inner(InnerMessage),
+    /// It proves nothing: as if it had not come.
+    Ignored,
+    /// It ends the call.
+    Failed(CallError),
+}
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Processes a datagram received from a peer.

@@ -13,7 +13,7 @@ use thinair_wire::time::Instant;
 
 use super::digest::Digest;
 use super::flight::MessageContent;
-use super::protection::OpenedResponse;
+use super::receive::OpenedResponse;
 use super::respond::MessageLimits;
 use super::{Endpoint, QueuedSend, Timed};
 use crate::block::BlockSize;

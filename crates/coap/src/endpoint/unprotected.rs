@@ -8,8 +8,9 @@ use thinair_wire::time::Instant;
 use super::Endpoint;
 use super::digest::Digest;
 use super::flight::MessageContent;
+use super::receive::OpenedResponse;
 use super::remembered::MessageRef;
-use crate::event::{CallError, Event};
+use crate::event::Event;
 use crate::message::Message;
 use crate::option::OptionList;
 use crate::table::SlotKey;
@@ -37,15 +38,6 @@ impl ProtectedContent {
     pub(super) fn as_content(&self) -> MessageContent<'_> {
         match *self {}
     }
-}
-
-/// A response, as far as its call is concerned.
-#[allow(dead_code, reason = "as with OSCORE")]
-pub(super) enum OpenedResponse {
-    Plain,
-    Inner(InnerMessage),
-    Ignored,
-    Failed(CallError),
 }
 
 /// No message is unprotected.

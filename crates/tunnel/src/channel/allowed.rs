@@ -459,7 +459,7 @@ mod tests {
             assert_eq!(one.route(&packet("10.9.0.1", to)), peer, "{to}");
         }
         assert_eq!(one.route(&packet("fe80::1", "fe80::2")), Some(0));
-        // Of several peers, none is the only one that may have them.
+        // With several peers, the packet may be for any of them.
         let two = [peer("a", &["10.9.0.2/32"]), peer("b", &["10.9.0.3/32", "fe80::3/128"])];
         let two = of_peers(&two, false).unwrap();
         assert_eq!(two.route(&packet("10.9.0.1", "224.0.0.251")), None);

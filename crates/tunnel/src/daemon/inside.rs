@@ -30,7 +30,7 @@ pub(super) struct Inside {
     namespace: Option<Namespace>,
     /// Kept when the interface is removed: the same descriptor attaches to it again, in its former namespace.
     tun: Tun,
-    /// What was read from the device, and the packets in it that were not taken yet.
+    /// Octets of the last read, and the packets in it that were not taken yet.
     buffer: Vec<u8>,
     splitter: Splitter,
     /// Packets to be written as one. `None`: the device has no offloads.

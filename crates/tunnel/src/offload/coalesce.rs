@@ -296,7 +296,7 @@ impl Segment {
         let at = self.transport.checksum_at();
         let has_right_transport = match self.transport {
             Transport::Tcp => is_right(covered, at, pseudo),
-            // Of UDP, 0xFFFF is the form that is sent.
+            // 0xFFFF is the form that UDP sends, since 0 stands for no checksum.
             Transport::Udp => pseudo.octets(covered).fold() == 0xFFFF,
         };
         has_right_ip && has_right_transport

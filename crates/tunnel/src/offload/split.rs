@@ -197,7 +197,7 @@ fn complete(header: &VirtioHeader, packet: &mut [u8]) -> Option<()> {
     covered.get(at..at + 2)?;
     // The field holds the sum of the pseudo-header.
     let sum = Sum::ZERO.octets(covered);
-    // Of the protocols of IP, only UDP has its checksum there.
+    // TCP and UDP have their checksums at different places.
     let transport = if at == Transport::Udp.checksum_at() { Transport::Udp } else { Transport::Tcp };
     put(covered, at, transport.checksum(sum).to_be_bytes());
     Some(())

@@ -82,7 +82,7 @@ impl Series {
         let mut client = Client::new(options.config())?;
         let context = match &options.oscore {
             Some(folder) => {
-                // Of numbers that cannot be stored.
+                // An error is logged where sequence numbers cannot be stored.
                 crate::log::to_stderr("error");
                 Some(client.add_context(oscore::open(folder, options.moved)?)?)
             }

@@ -25,7 +25,7 @@ fn context(secret: &[u8], sender_id: &[u8], recipient_id: &[u8], next: u64, is_n
 struct Protected {
     pair: EndpointPair,
     context: ContextId,
-    /// What the server's application has: the representation, and who observes it.
+    /// Representation at the server.
     body: Vec<u8>,
     requests: Vec<(Code, bool)>,
     observers: Vec<ObserverId>,

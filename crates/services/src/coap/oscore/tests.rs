@@ -109,7 +109,7 @@ fn a_folder_without_its_numbers_is_not_used() {
 fn nothing_is_sent_when_numbers_cannot_be_stored() {
     let (_folder, client, _) = pair();
     let mut context = open(&client, false).unwrap();
-    // What a full disk does, also to root: the new file cannot be made.
+    // The new file cannot be made, also by root, as on a full disk.
     fs::create_dir(client.join("sequence.json.new")).unwrap();
     assert_eq!(numbers(&mut context, 100).len() as u64, STEP);
     fs::remove_dir(client.join("sequence.json.new")).unwrap();
