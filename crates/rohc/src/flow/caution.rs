@@ -21,6 +21,9 @@ pub(crate) const REPEATED: i32 = 4;
 /// Bits of SN in the smallest formats.
 const SMALLEST: u32 = 4;
 
+/// Largest number of bits: those of a timestamp behind a pause of months. A sequence number needs no more than its 16.
+const MOST: u32 = 30;
+
 /// Time by which a link may spread or gather packets, in the units of [`FlowPace`]: 2 ms, in addition to a quarter of the time
 /// between them.
 const JITTER: u64 = 512;
@@ -130,7 +133,7 @@ impl Caution {
         self.bits > 8
     }
 
-    /// Bits with which the packets behind a pause are identified.
+    /// Bits with which the packets behind a pause are identified; of a timestamp, which may need more than 16.
     pub(crate) fn spread_bits(&self) -> u32 {
         self.bits.into()
     }
@@ -180,7 +183,7 @@ impl Caution {
         let is_due = self.left > 0 || self.until == 1;
         let (kept, waited) = (if is_due { u32::from(self.bits) } else { 0 }, self.waited(now));
         let behind_step = if (1..=REPEATED).contains(&step) { 0 } else { self.bits_behind_step(waited) };
-        kept.max(self.bits_behind_pause(waited)).max(behind_step)
+        kept.max(self.bits_behind_pause(waited)).max(behind_step).min(u16::BITS)
     }
 
     /// Bits behind a pause that is a usual one only where the number goes on.
@@ -197,7 +200,7 @@ impl Caution {
     #[inline]
     fn bits_to_tell(&self, waited: u64) -> u32 {
         let packets = (waited / u64::from(self.pace.gap().max(1))).saturating_mul(4);
-        (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
+        (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, MOST)
     }
 
     /// True if the last packet belonged to `group`.

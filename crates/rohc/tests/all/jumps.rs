@@ -398,3 +398,37 @@ fn an_sn_that_is_greater_by_half_the_stride_does_not_stand_for_a_first_uneven_pa
         }
     }
 }
+
+/// A sender of voice that is silent for an hour between its bursts, and whose first packets behind each silence are lost: where the timestamp
+/// has wrapped around meanwhile, TS_OFFSET is another one, although the step is a multiple of TS_STRIDE.
+#[test]
+fn a_timestamp_that_has_wrapped_around_in_a_pause_is_sent_again() {
+    const BURST: u64 = 96;
+    const PAUSE: u64 = 3_600_000_000;
+    for seed in 0..8 {
+        let (mut compressor, mut decompressor) = ends_of_voice(seed);
+        let mut random = SplitMix64(seed);
+        let checksum = if seed % 4 < 2 { ChecksumUse::Carried } else { ChecksumUse::Elided };
+        let mut source = PacketSource::new(SourceKind::Rtp, false, checksum, 160, seed);
+        let (mut rohc, mut back, mut rejected) = ([0; 400], [0; 400], 0);
+        for i in 0..BURST * 160 {
+            if i > 0 && i.is_multiple_of(BURST) {
+                source.skip(PAUSE);
+            }
+            let packet = source.next(&mut random).remove(0).1;
+            let now = Instant::ZERO + Duration::from_micros(20_000 * i + i / BURST * PAUSE);
+            let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+            if i >= BURST && i % BURST < 5 {
+                continue;
+            }
+            match decompressor.decompress(now, &rohc[..done.len], &mut back) {
+                Ok(received) => {
+                    assert_eq!(&back[..received.len], packet, "seed {seed}, packet {i}: {done:?}");
+                    rejected = 0;
+                }
+                Err(_) => rejected += 1,
+            }
+            assert!(rejected <= 16, "seed {seed}, packet {i}: {rejected} rejected in a row, {done:?}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use super::list::Item;
 use super::list_plan::{Assurance, ListState, SentItems, items};
 use super::pending::changes;
 use super::table::{self, Pool};
-use super::timestamp::SnStep;
+use super::timestamp::{SnStep, offset};
 use super::{BASE_IPS, CSRC, IpFields, IpVersion, Rfc3095Fields, Upper, upper};
 use crate::compressor::{CompressorConfig, Refused};
 use crate::flow::caution::Moved;
@@ -75,7 +75,7 @@ impl Rfc3095SenderContext {
             if is_noted && step != x.rtp.stride.wrapping_mul(steps) {
                 self.caution.note_moved(Moved::Timestamp);
             }
-            if is_noted && step.checked_rem(x.rtp.stride) != Some(0) {
+            if is_noted && offset(x.rtp.ts, x.rtp.stride) != offset(rtp.fields.ts, x.rtp.stride) {
                 self.caution.note_moved(Moved::TimestampOffset);
             }
         }

@@ -32,9 +32,10 @@ pub(super) fn scaled(ts: u32, stride: u32) -> u32 {
     ts.checked_div(stride).unwrap_or(0)
 }
 
-/// Returns `TS_OFFSET` of a timestamp. With a stride of zero the timestamp is not scaled.
+/// Returns `TS_OFFSET` of a timestamp, which also changes where the timestamp wraps around. With a stride of zero the timestamp is not
+/// scaled.
 #[inline]
-fn offset(ts: u32, stride: u32) -> u32 {
+pub(super) fn offset(ts: u32, stride: u32) -> u32 {
     ts.checked_rem(stride).unwrap_or(ts)
 }
 

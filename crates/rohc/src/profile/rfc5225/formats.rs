@@ -520,10 +520,7 @@ fn resolve_rtp(next: &mut State, last: &State, x: &Fields, rtp: Item) {
             let delta = i32::from(next.msn.wrapping_sub(last.msn) as i16);
             last.timestamp().wrapping_add_signed(delta.wrapping_mul(last.ts_stride as i32))
         }
-        Stamp::Scaled => {
-            let offset = last.timestamp().checked_rem(last.ts_stride).unwrap_or(0);
-            x.ts_scaled.value.wrapping_mul(last.ts_stride).wrapping_add(offset)
-        }
+        Stamp::Scaled => x.ts_scaled.value.wrapping_mul(last.ts_stride).wrapping_add(last.ts_offset()),
         Stamp::Unscaled => x.timestamp.value,
     };
     next.headers.set(rtp, 4, timestamp.to_be_bytes());

@@ -80,7 +80,7 @@ impl V2SenderContext {
         }
         if late.has_rtp() {
             self.timestamps.include(late.stamp(now));
-            self.ts_offsets.include(late.timestamp().checked_rem(late.ts_stride).unwrap_or(0));
+            self.ts_offsets.include(late.ts_offset());
             self.lines.include(late.line());
         }
         for (held, (item, at)) in self.numbers.iter_mut().zip(numbers(&late.headers)) {

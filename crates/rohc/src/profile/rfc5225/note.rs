@@ -107,8 +107,7 @@ impl V2SenderContext {
         }
         if next.has_rtp() && next.time_stride == 0 && next.line() != last.line() {
             self.caution.note_moved(Moved::Timestamp);
-            let step = next.timestamp().wrapping_sub(last.timestamp());
-            if step.checked_rem(next.ts_stride) != Some(0) {
+            if next.ts_stride == 0 || next.ts_offset() != last.ts_offset() {
                 self.caution.note_moved(Moved::TimestampOffset);
             }
         }
@@ -409,7 +408,7 @@ impl V2SenderContext {
         }
         if next.has_rtp() {
             self.timestamps.push(next.stamp(now), width);
-            self.ts_offsets.push(next.timestamp().checked_rem(next.ts_stride).unwrap_or(0), width);
+            self.ts_offsets.push(next.ts_offset(), width);
             let line = next.line();
             self.lines.push(line, width);
             self.is_steady &= self.lines.holds_only(line);

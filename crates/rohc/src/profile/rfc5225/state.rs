@@ -161,6 +161,11 @@ impl State {
         }
     }
 
+    /// `ts_offset`: the residue of the RTP timestamp, which also changes where the timestamp wraps around.
+    pub(super) fn ts_offset(&self) -> u32 {
+        self.timestamp().checked_rem(self.ts_stride).unwrap_or(0)
+    }
+
     /// The RTP timestamp of MSN 0 by `ts_stride`.
     pub(super) fn line(&self) -> u32 {
         self.timestamp().wrapping_sub(self.ts_stride.wrapping_mul(self.msn))
