@@ -48,7 +48,7 @@ mod linux {
     const ROWS: &[(&str, &str)] = &[
         ("forward", "plain forwarder"),
         ("default", "thinair tunnel"),
-        ("aes-gcm", "thinair tunnel, AES-GCM"),
+        ("chacha20-poly1305", "thinair tunnel, ChaCha20-Poly1305"),
         ("off", "thinair tunnel, offloads off"),
         ("insecure", "thinair tunnel, not encrypted"),
         ("wireguard", "wireguard-go"),
@@ -211,14 +211,17 @@ mod linux {
         }
         let security = match kind {
             "insecure" => "insecure = true".to_owned(),
-            "aes-gcm" => format!("key = {:?}\nsuite = \"aes-gcm\"", folder.join("key")),
+            suite @ "chacha20-poly1305" => format!("key = {:?}\nsuite = {suite:?}", folder.join("key")),
             _ => format!("key = {:?}", folder.join("key")),
         };
         let offloads = if kind == "off" { "off" } else { "on" };
+        // The end gives this folder to the user that it becomes: a key may not be in it.
+        let state = folder.join("state");
+        std::fs::create_dir_all(&state)?;
         let text = format!(
             "[inside]\ntun = {:?}\naddress = [\"{}/30\"]\n\
              [carrier]\nurl = \"udp://{}:{PORT}\"\nlisten = \"{}:{PORT}\"\n\
-             [security]\n{security}\n[daemon]\noffloads = {offloads:?}\nstate = {folder:?}\n",
+             [security]\n{security}\n[daemon]\noffloads = {offloads:?}\nstate = {state:?}\n",
             INTERFACES[number],
             ENDS[number],
             HOSTS[1 - number],
@@ -227,7 +230,7 @@ mod linux {
         let settings = Settings::read(Path::new("stream.toml"), &text)?;
         let surroundings = Surroundings {
             runtime: None,
-            state: folder.to_owned(),
+            state,
             templates: &|_| Ok(Vec::new()),
             resolve: &config::system_resolver,
         };
@@ -337,11 +340,11 @@ mod linux {
         println!(
             "One TCP stream: medians of {turns} turns of {seconds} s, and in brackets the least and the most"
         );
-        println!("{:<32} {:>26} {:>26}", "", "Mbit/s", "CPU s a GB, both ends");
+        println!("{:<34} {:>26} {:>26}", "", "Mbit/s", "CPU s a GB, both ends");
         for ((_, name), figures) in rows.iter().zip(&figures) {
             let rates = spread(figures.iter().map(|figures| figures.rate / 1e6), 0);
             let costs = spread(figures.iter().map(|figures| figures.cost), 2);
-            println!("{name:<32} {rates:>26} {costs:>26}");
+            println!("{name:<34} {rates:>26} {costs:>26}");
         }
     }
 
