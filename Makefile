@@ -61,9 +61,14 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 
 test: ## set up, then run every test
 	@scripts/need test
-	tests/workspace/peers/setup '$(TARGET)/coap-peers/python'
-	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node'
+	# Downloads wait, builds compute: side by side.
+	trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT
+	peers=()
+	tests/workspace/peers/setup '$(TARGET)/coap-peers/python' & peers+=($$!)
+	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node' & peers+=($$!)
 	$(call heading,Tests)
+	cargo test --locked --workspace --no-run 2> >(grep --line-buffered -v '^  Executable ' >&2)
+	for peer in "$${peers[@]}"; do wait "$$peer"; done
 	# What tests print is shown: how many vectors there were, and what was skipped.
 	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
 	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
@@ -71,9 +76,8 @@ test: ## set up, then run every test
 	# Tests of networks wait more than they compute.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(nproc)))} scripts/tests 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
-	$(call heading,Python package)
-	# That of the laboratory builds all of it once more: it is part of dist-test.
-	scripts/python test '$(TARGET)' bindings/python 2>&1 | tee -a '$(TARGET)/tests.log'
+	# The Python package, whose builds are its own, beside the rest. That of the laboratory builds all of it once more: it is part of dist-test.
+	scripts/python test '$(TARGET)' bindings/python >'$(TARGET)/python.log' 2>&1 & python=$$!
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
 	$(call heading,Documentation)
@@ -91,6 +95,9 @@ test: ## set up, then run every test
 	done
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
 	$(MAKE) sizes
+	$(call heading,Python package)
+	wait $$python || { cat '$(TARGET)/python.log'; exit 1; }
+	tee -a '$(TARGET)/tests.log' <'$(TARGET)/python.log'
 	$(call heading,Skipped tests)
 	scripts/skips '$(TARGET)/tests.log'
 	$(call heading,All tests passed)
