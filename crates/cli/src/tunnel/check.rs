@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::of(&plan);
     wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
     if let Ok(budget) = &budget {
-        wrong.extend(Site::obstacles(&plan, budget, &|file| Keys::read(file).ok()));
+        wrong.extend(Site::obstacles(&plan, budget, &Keys::read));
     }
     let mut notes = describe::notes(&plan);
     if let Some(other) = &arguments.against {

@@ -127,10 +127,11 @@ impl Daemon {
             && !matches!(config.security, Security::Open)
         {
             let keys = |peer: &Peer| match &config.security {
-                Security::Key { path, .. } => loaded.keys(peer.key.as_ref().unwrap_or(path)),
-                Security::Open | Security::Insecure => None,
+                Security::Key { .. } => config.keyring(peer, &|file| loaded.keys(file)).map(Some),
+                Security::Open | Security::Insecure => Ok(None),
             };
-            let peers: Vec<_> = peers.iter().map(|peer| (peer, keys(peer))).collect();
+            let with_keys = |peer| keys(peer).map(|keys| (peer, keys)).map_err(|error| error.to_string());
+            let peers = peers.iter().map(with_keys).collect::<Result<Vec<_>, _>>()?;
             let mut random = SystemRandom;
             let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
             changes.extend(changed.map_err(|error| error.to_string())?);
@@ -138,7 +139,7 @@ impl Daemon {
             changes.extend(self.site.change_networks(&config).map_err(|error| error.to_string())?);
         }
         if let (Others::Mesh(_), Some(path)) = (&config.others, config.common_key_file())
-            && let Some(keys) = loaded.keys(path)
+            && let Ok(keys) = loaded.keys(path)
         {
             changes.extend(self.site.change_keys(now, &keys));
         }
@@ -162,12 +163,18 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
         Others::Peers(_) if with_keys(config) => None,
         others => Some(others.clone()),
     };
+    let security = |config: &SiteConfig| match (&config.security, &config.others) {
+        (&Security::Key { suite, negotiates, rekey, .. }, Others::Peers(_)) => {
+            Security::Key { path: None, private: None, suite, negotiates, rekey }
+        }
+        (security, _) => security.clone(),
+    };
     // Values are equal if their debug texts are.
     let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
         ("[carrier]", differs(&before.carrier, &after.carrier)),
-        ("[security]", differs(&before.security, &after.security)),
+        ("[security], but for the keys of peers", differs(&security(before), &security(after))),
         ("[channel]", differs(&before.channel, &after.channel)),
         ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),
         ("[seeing]", differs(&before.seeing, &after.seeing)),

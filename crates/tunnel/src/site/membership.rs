@@ -8,7 +8,7 @@ use super::Site;
 use super::build::{self, BuildError};
 use crate::channel::AllowedIps;
 use crate::mtu::Budget;
-use crate::seal::{BadPeers, Keys, PEERS, PeerKeys, Random, Seal};
+use crate::seal::{BadPeers, Keyring, Keys, PEERS, PeerKeys, Random, Seal};
 use crate::site_config::{Peer, SiteConfig};
 
 /// Error that prevents a change of peers.
@@ -51,7 +51,7 @@ impl Site {
         now: Instant,
         config: &SiteConfig,
         budget: &Budget,
-        peers: &[(&Peer, Option<Keys>)],
+        peers: &[(&Peer, Option<Keyring>)],
         random: &mut dyn Random,
     ) -> Result<Vec<String>, ChangeError> {
         let Some(Seal::TwoWay(seal)) = &mut self.common.seal else {

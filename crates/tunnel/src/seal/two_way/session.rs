@@ -41,6 +41,8 @@ pub(super) struct Session {
     suite: Suite,
     pub(super) initiator: bool,
     pub(super) since: Instant,
+    /// Octets of bodies in both directions.
+    pub(super) octets: u64,
     /// Time at which it ends unless a new session replaces it before.
     pub(super) until: Instant,
     /// True if a packet was decrypted with it.
@@ -72,6 +74,7 @@ impl Session {
             suite,
             initiator,
             since: now,
+            octets: 0,
             until: now + EXPIRED,
             heard: false,
             passed_over: false,
