@@ -85,9 +85,9 @@ test: ## set up, then run every test
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
 		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
-		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
+		echo "thinair-wire, -rohc, -link, -coap, -dtls, -http, -lowpan, -segment and -ule are built for $$target"
 	done
 	for target in $$(scripts/targets $(NO_STD) $(RISC_V)); do
 		RUSTFLAGS='-D warnings' cargo rustc --locked --quiet --target "$$target" -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
