@@ -125,8 +125,8 @@ impl Association {
         Ok(len)
     }
 
-    /// Decrypts a record in place. `None`, and nothing changes but the octets of the record, if it is not authentic or was received before. RFC 6347,
-    /// section 4.1.2.6.
+    /// Decrypts a record in place. `None`, and nothing changes but its octets, if it is not authentic or was received before. RFC
+    /// 6347, section 4.1.2.6.
     pub(crate) fn open<'d>(&mut self, record: Record<'d>) -> Option<Opened<'d>> {
         let has_cid = record.content_type == TLS12_CID;
         let is_possible = u64::from(record.epoch) == EPOCH

@@ -76,8 +76,8 @@ pub struct Client {
     /// An alert to send.
     alert: Option<Short>,
     events: VecDeque<ClientEvent>,
-    /// Start of the latest handshake.
-    started: Option<Instant>,
+    /// Start of the latest handshake that the client has started by itself.
+    renewed: Option<Instant>,
     /// Time of the first record that was sent since the latest one of the server.
     unanswered: Option<Instant>,
 }
@@ -93,7 +93,7 @@ impl Client {
             handshake: None,
             alert: None,
             events: VecDeque::new(),
-            started: None,
+            renewed: None,
             unanswered: None,
         }
     }
@@ -106,7 +106,6 @@ impl Client {
         let mut common = Handshake::new(0, 0, 0);
         common.client_random = random32(&mut *self.random);
         hello(&mut common, &self.config, now, &[]);
-        self.started = Some(now);
         let step = Step::ServerHello;
         let handshake = ClientHandshake { step, cookie: Vec::new(), cookies: 0, common, association: None };
         self.handshake = Some(Box::new(handshake));
@@ -196,7 +195,8 @@ impl Client {
 
     /// Starts a handshake by itself: seldom, since whoever knows the addresses can cause it.
     fn renew(&mut self, now: Instant) {
-        if self.started.is_none_or(|started| now.since(started) >= INTERVAL) {
+        if self.renewed.is_none_or(|renewed| now.since(renewed) >= INTERVAL) {
+            self.renewed = Some(now);
             self.connect(now);
         }
     }
@@ -230,11 +230,11 @@ impl Client {
         if !alert.ends_session() {
             return;
         }
-        if self.handshake.is_some() {
-            self.fail(Failure::Alert(alert.description));
-        } else if self.is_connected() {
-            // Not authentic: a server that has lost the session, or anybody. The session stays.
+        if self.is_connected() {
+            // Not authentic: a server that has lost the session, or anybody. The session stays, and a handshake continues.
             self.renew(now);
+        } else {
+            self.fail(Failure::Alert(alert.description));
         }
     }
 
