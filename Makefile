@@ -38,7 +38,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s%s\n' '$(BOLD)' '$(1)' "$${CI:+ (after $$SECONDS s)}" '$(PLAIN)'
 
-.PHONY: help demo test peers robustness dist-test package c python bench fuzz lint doc docs sizes results
+.PHONY: help demo test peers robustness dist-test package c python web bench fuzz lint doc docs sizes results
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -150,6 +150,11 @@ python: ## the Python packages as wheels, into out/python
 	$(call heading,Wheels)
 	scripts/python wheel out/python
 
+web: ## the page that analyzes captures in a browser, into out/web
+	@scripts/need web
+	$(call heading,The page)
+	scripts/web build out/web
+
 dist-test: ## what takes long: packages, built twice, installed and removed; libraries for C with sanitizers; crates as published
 	@scripts/need dist-test
 	scripts/dist-test '$(PACKAGES)'
@@ -255,7 +260,7 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	done
 	$(call heading,Formatting)
 	cargo fmt --all --check
-	for folder in bindings/python firmware fuzz lab/python; do (cd $$folder && cargo fmt --check); done
+	for folder in bindings/python bindings/web firmware fuzz lab/python; do (cd $$folder && cargo fmt --check); done
 	$(call heading,Words of comments)
 	scripts/words
 	$(call heading,Lints)
