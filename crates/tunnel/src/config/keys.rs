@@ -149,7 +149,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             one_end("key")
                 .option(SECURITY, "FILE", "Encrypt with the keys in this file (see `thinair tunnel keygen`)"),
             one_end("private_key")
-                .option(SECURITY, "FILE", "Encrypt with the private key in this file, and the --public-key of the other end")
+                .option(SECURITY, "FILE", "Encrypt with the private key in this file, for --public-key")
                 .named("private-key"),
             all("suite")
                 .option(SECURITY, "NAME", "Cipher: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on \
@@ -177,7 +177,8 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("cid")
                 .option(CHANNEL, "SPACE", "Size of context identifiers, equal at both ends: small, large or auto")
                 .details("`auto` is small CIDs for up to 16 flows, and large ones for more [default: auto between \
-                 two ends with a key or --insecure, otherwise small]."),
+                 two ends with a key or --insecure, otherwise small].")
+                .rare(),
             all("max_cid")
                 .option(CHANNEL, "N", "Highest CID (MAX_CID), equal at both ends [default: 15; with --cid auto 1023, for large \
                  CIDs]")

@@ -12,7 +12,7 @@ use super::control::{Answer, Verb};
 use super::helper::{Late, Loaded, words};
 use super::keys::SystemRandom;
 use super::setup::{Daemon, RunError};
-use crate::site_config::{Others, Peer, Security, SiteConfig};
+use crate::site_config::{KeyringError, Others, Peer, Security, SiteConfig};
 
 impl Daemon {
     /// Serves clients of the control socket. Returns whether the daemon must end.
@@ -113,6 +113,18 @@ impl Daemon {
         if !fixed.is_empty() {
             return Err(format!("nothing was changed: a restart is needed for {}", fixed.join(", ")));
         }
+        let keys = |peer: &Peer| match &config.security {
+            Security::Key { .. } => config.keyring(peer, &|file| loaded.keys(file)).map(Some),
+            Security::Open | Security::Insecure => Ok(None),
+        };
+        let keyrings = match (&config.others, &config.security) {
+            (Others::Mesh(_), _) | (_, Security::Open) => None,
+            (Others::Peers(peers), _) => {
+                let with_keys = |peer| Ok((peer, keys(peer)?));
+                let all: Result<Vec<_>, KeyringError> = peers.iter().map(with_keys).collect();
+                Some(all.map_err(|error| error.to_string())?)
+            }
+        };
         let mut changes = Vec::new();
         let before = self.config.inside.clone();
         let after = &config.inside;
@@ -123,15 +135,7 @@ impl Daemon {
             changes.extend(difference("name server", &before.dns, &after.dns, String::clone));
         }
         let now = clock::now();
-        if let Others::Peers(peers) = &config.others
-            && !matches!(config.security, Security::Open)
-        {
-            let keys = |peer: &Peer| match &config.security {
-                Security::Key { .. } => config.keyring(peer, &|file| loaded.keys(file)).map(Some),
-                Security::Open | Security::Insecure => Ok(None),
-            };
-            let with_keys = |peer| keys(peer).map(|keys| (peer, keys)).map_err(|error| error.to_string());
-            let peers = peers.iter().map(with_keys).collect::<Result<Vec<_>, _>>()?;
+        if let Some(peers) = keyrings {
             let mut random = SystemRandom;
             let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
             changes.extend(changed.map_err(|error| error.to_string())?);

@@ -77,3 +77,37 @@ fn wrong_public_keys_are_named() {
         assert!(!said.contains(private.trim()), "{said}");
     }
 }
+
+#[test]
+fn two_files_are_compared_by_their_public_keys() {
+    if thinair().is_none() {
+        return;
+    }
+    let bench = TunnelBench::new("against", PUBLIC, Between::Nothing, &[]);
+    let other = public_key(&key(&bench.folder, "other.key"));
+    let public = ["a.key", "b.key"].map(|name| public_key(&bench.folder.path(name)));
+    let files = [
+        ("a", &public[1], "udp://192.0.2.2:7000"),
+        ("b", &public[0], "udp://:7000"),
+        ("c", &other, "udp://:7000"),
+    ];
+    for (name, peer, url) in files {
+        let own = if name == "a" { "a.key" } else { "b.key" };
+        let text = format!(
+            "[carrier]\nurl = \"{url}\"\n\n[security]\nprivate_key = \"{own}\"\n\n[[peer]]\npublic_key = \"{peer}\"\n"
+        );
+        fs::write(bench.folder.path(&format!("{name}.toml")), text).unwrap();
+    }
+    for (there, words) in [("b", None), ("c", Some("is in no [[peer]] there"))] {
+        let [here, there] = ["a", there].map(|name| bench.folder.path(&format!("{name}.toml")));
+        let mut check = Command::new(thinair().unwrap());
+        let output = check.args(["tunnel", "check", &here, "--against", &there]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.success(), words.is_none(), "{said}");
+        assert!(words.is_none_or(|words| said.contains(words) && said.contains(&public[0])), "{said}");
+        assert!(
+            String::from_utf8(output.stdout).unwrap().contains(&public[0]),
+            "its own public key is shown"
+        );
+    }
+}
