@@ -48,7 +48,7 @@ impl FeedbackForm {
     /// Returns the form that a profile uses.
     pub const fn of(profile: ProfileId) -> Self {
         match profile {
-            ProfileId::Tcp | ProfileId::Coap => Self::Rfc6846,
+            ProfileId::Tcp | ProfileId::Coap | ProfileId::Dtls => Self::Rfc6846,
             ProfileId::RtpV2
             | ProfileId::UdpV2
             | ProfileId::EspV2
