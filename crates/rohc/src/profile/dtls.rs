@@ -9,6 +9,8 @@ mod confirm;
 pub(crate) mod decompress;
 mod flow;
 mod formats;
+#[cfg(test)]
+mod formats_test;
 mod header;
 mod next;
 mod note;

@@ -102,9 +102,8 @@ impl<'p> Record<'p> {
         if !(20..=TLS12_CID).contains(&first) {
             return None;
         }
-        let any = 0..=if first == TLS12_CID { MOST_CID as u8 } else { 0 };
-        core::iter::once(cid_len).chain(any).find_map(|cid_len| {
-            let record = Self::split(datagram, cid_len)?;
+        core::iter::once(cid_len).chain(0..=MOST_CID as u8).find_map(|cid_len| {
+            let record = Self::split(datagram, if first == TLS12_CID { cid_len } else { 0 })?;
             record.is_tiled(cid_len).then_some(record)
         })
     }
@@ -206,6 +205,9 @@ mod tests {
             assert_eq!(usize::from(Record::read(&octets, len as u8).unwrap().kind.cid_len), len);
         }
         assert_eq!(Record::read(&record(TLS12_CID, &[0xC1; 21], b"text"), 0), None);
+        // Behind a change of the cipher, which has none.
+        let two = [record(20, &[], &[1]), record(TLS12_CID, &[0xC1; 3], b"finished")].concat();
+        assert_eq!(Record::read(&two, 0).unwrap().kind.cid_len, 0);
     }
 
     #[test]

@@ -71,24 +71,30 @@ impl DtlsSenderContext {
         let (_, payload) = packet.octets.split_at_checked(end).ok_or(Refused::ByThisPacket)?;
         let is_elided = next.path.checksum == ChecksumMode::Elided;
         let sum = if is_elided { header::payload_sum(payload) } else { 0 };
-        self.send(payload, sum, &mut x, next, departure)
+        self.send(payload, sum, &mut x, Some(next), departure)
     }
 
-    /// Writes a packet whose fields were chosen, and records it. `next` is the state behind it, but for its numbers.
+    /// Writes a packet whose fields were chosen, and records it. `next` is the state behind it, but for its numbers, if that is another
+    /// one.
     #[inline]
     pub(super) fn send(
         &mut self,
         payload: &[u8],
         sum: u16,
         x: &mut HeaderFields,
-        mut next: DtlsState,
+        mut next: Option<DtlsState>,
         departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let (now, cid, config) = (departure.now, departure.cid, departure.config);
-        let header_in = next.path.len() + next.shape.len();
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(departure.out, frame.len());
-        let format = self.write(now, &mut writer, sum, x, &mut next).map_err(|_| Refused::ByThisPacket)?;
+        let needed = self.needed_bits(now, x.msn);
+        writer.offer(MSN, Lsb { value: x.msn.into(), needed });
+        let long = self.long_format();
+        let state = next.as_mut().unwrap_or(&mut self.state);
+        let header_in = state.path.len() + state.shape.len();
+        let format = long.unwrap_or_else(|| format_for(&state.path, x.carries, needed));
+        write(format, &mut writer, sum, x, state).map_err(|_| Refused::ByThisPacket)?;
         let header_out = writer.finish()?;
         let len = frame.close(header_out, payload, departure.out)?;
         let is_ir = format == Format::Ir;
@@ -98,7 +104,9 @@ impl DtlsSenderContext {
         let ahead = self.state.ahead(x.msn);
         self.caution.sent(now, steps(ahead));
         if ahead > 0 {
-            self.state = next;
+            if let Some(next) = next {
+                self.state = next;
+            }
             self.state.accept(x);
             self.msns.push(x.msn, config.window.into());
         }
@@ -117,37 +125,16 @@ impl DtlsSenderContext {
         self.msns.is_empty()
     }
 
-    /// Writes the smallest format that has all fields.
+    /// Format of the next packet, if that has to have all fields.
     #[inline]
-    fn write(
-        &self,
-        now: Instant,
-        writer: &mut Writer<'_>,
-        sum: u16,
-        x: &mut HeaderFields,
-        next: &mut DtlsState,
-    ) -> Step<Format> {
-        let needed = self.needed_bits(now, x.msn);
-        writer.offer(MSN, Lsb { value: x.msn.into(), needed });
-        let format = if self.establishment.is_ir() {
-            Format::Ir
+    fn long_format(&self) -> Option<Format> {
+        if self.establishment.is_ir() {
+            Some(Format::Ir)
         } else if !self.establishment.is_established() || self.pending.has(changes::PATH) {
-            Format::CoRepair
+            Some(Format::CoRepair)
         } else {
-            format_for(&next.path, x.carries, needed)
-        };
-        if is_long(format) {
-            x.has_msn = x.msn != x.number as u16 || next.shape.kind.is_unified();
+            None
         }
-        if has_check(format) {
-            x.check = header::check16(next, x, x.checksum);
-        }
-        formats::packet(format, writer, x, next)?;
-        if writer.crc_width() > 0 && format != Format::Ir {
-            let sent = if is_long(format) { u16::BITS } else { writer.sent(MSN) };
-            writer.fill_crc(header::crc8(next, x, sent, sum));
-        }
-        Ok(format)
     }
 
     /// Number of bits of the MSN that are enough for every MSN that the decompressor may have: 6, 7 or 16. After a pause the decompressor
@@ -163,4 +150,27 @@ impl DtlsSenderContext {
         };
         [6, 7].into_iter().find(|&k| fits(k)).unwrap_or(u16::BITS)
     }
+}
+
+/// Writes a packet of that format.
+#[inline]
+fn write(
+    format: Format,
+    writer: &mut Writer<'_>,
+    sum: u16,
+    x: &mut HeaderFields,
+    state: &mut DtlsState,
+) -> Step {
+    if is_long(format) {
+        x.has_msn = x.msn != x.number as u16 || state.shape.kind.is_unified();
+    }
+    if has_check(format) {
+        x.check = header::check16(state, x, x.checksum);
+    }
+    formats::packet(format, writer, x, state)?;
+    if writer.crc_width() > 0 && format != Format::Ir {
+        let sent = if is_long(format) { u16::BITS } else { writer.sent(MSN) };
+        writer.fill_crc(header::crc8(state, x, sent, sum));
+    }
+    Ok(())
 }

@@ -38,8 +38,8 @@ struct Candidate<'a, 'p> {
     format: Format,
     reader: &'a Reader<'p>,
     /// The state before it, with the fields that it carries.
-    next: DtlsState,
-    x: HeaderFields,
+    next: &'a mut DtlsState,
+    x: &'a mut HeaderFields,
     payload: &'p [u8],
     /// Sum of the payload, if a check needs it.
     sum: u16,
@@ -63,8 +63,10 @@ impl DtlsReceiverContext {
         }
         let IncomingPacket { at, header, .. } = *packet;
         let format = format_of(header.first, &self.state.path).ok_or(Failure::Malformed)?;
+        let (mut next, mut x) = (self.state, HeaderFields::default());
         let mut reader = Reader::new(header.first, header.rest);
-        let mut candidate = Candidate::read(format, &mut reader, self.state, out)?;
+        let mut candidate = Candidate::read(format, &mut reader, &mut next, &mut x, out)?;
+        let payload = candidate.payload;
         let (len, is_late) = if is_long(format) {
             if !candidate.is_allowed(packet) {
                 return Err(Failure::Malformed);
@@ -80,12 +82,13 @@ impl DtlsReceiverContext {
             }
             (len, self.state.ahead(candidate.x.msn) <= 0)
         };
-        let Candidate { next, x, payload, .. } = candidate;
         let is_change = is_long(format) || x.carries.record | x.carries.number | x.carries.ip_id;
         self.ack_due = is_change || self.health.state == DecompressorState::Sc;
         self.arrivals.note(at, steps(self.state.ahead(x.msn)));
         if !is_late {
-            self.state = next;
+            if is_change {
+                self.state = next;
+            }
             self.state.accept(&x);
         }
         self.note_proof();
@@ -103,14 +106,15 @@ impl DtlsReceiverContext {
         if header.first != IR {
             return Err(Failure::Malformed);
         }
+        let (mut next, mut x) = (DtlsState::default(), HeaderFields::default());
         let mut reader = Reader::new(header.first, header.rest);
-        let mut candidate = Candidate::read(format, &mut reader, DtlsState::default(), out)?;
+        let mut candidate = Candidate::read(format, &mut reader, &mut next, &mut x, out)?;
+        let payload = candidate.payload;
         if !candidate.is_allowed(packet) {
             return Err(Failure::Malformed);
         }
         verify_crc8(header, candidate.reader, format)?;
         let len = candidate.with(candidate.long_msn())?.ok_or(Failure::Crc(format))?;
-        let Candidate { next, x, payload, .. } = candidate;
         let is_same = self.state.path.is_flow_of(&next.path) && self.health.state != DecompressorState::Nc;
         if !(is_same && self.is_late(x.msn)) {
             let ahead = self.state.ahead(x.msn);
@@ -202,11 +206,11 @@ impl<'a, 'p> Candidate<'a, 'p> {
     fn read(
         format: Format,
         reader: &'a mut Reader<'p>,
-        mut next: DtlsState,
+        next: &'a mut DtlsState,
+        x: &'a mut HeaderFields,
         out: &'a mut [u8],
     ) -> Result<Self, Failure> {
-        let mut x = HeaderFields::default();
-        formats::packet(format, reader, &mut x, &mut next).map_err(|_| Failure::Malformed)?;
+        formats::packet(format, reader, x, next).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let sum = match next.path.checksum {
             ChecksumMode::Zero => 0,

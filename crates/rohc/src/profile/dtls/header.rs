@@ -68,12 +68,9 @@ fn write_record(state: &DtlsState, x: &HeaderFields, payload: usize, out: &mut [
     if let Some(nonce) = nonce.first_chunk_mut::<NONCE>() {
         *nonce = state.nonce(x.number).to_be_bytes();
     }
-    let length_at = header.len() - if kind.has_length() { 2 } else { 0 };
-    header
-        .get_mut(length_at..)?
-        .iter_mut()
-        .zip(length.to_be_bytes())
-        .for_each(|(octet, value)| *octet = value);
+    if kind.has_length() {
+        *header.last_chunk_mut()? = length.to_be_bytes();
+    }
     if kind.is_unified() {
         let (first, rest) = header.split_first_mut()?;
         *first = kind.first;
@@ -131,12 +128,18 @@ pub(super) fn crc8(state: &DtlsState, x: &HeaderFields, sent: u32, sum: u16) -> 
     let above = u32::from(x.msn) >> sent;
     let [ma, mb] = ((u32::from(x.msn) & ((1 << sent) - 1)) as u16).to_be_bytes();
     let [sa, sb] = if state.path.checksum == ChecksumMode::Elided { sum } else { 0 }.to_be_bytes();
-    let [ia, ib] = if state.path.v6 { 0 } else { state.ip_id_reference(x) }.to_be_bytes();
-    let [ea, eb] = x.encrypted.to_be_bytes();
-    let [la, lb] = if x.carries.length { x.length } else { 0 }.to_be_bytes();
-    let octets = [a, b, c, d, e, f, ma, mb, sa, sb, ia, ib, ea, eb, la, lb];
-    work::note(octets.len());
-    let crc = Check::Crc8.update(state.crc, &octets);
+    let check = Check::Crc8;
+    let mut crc = check.update(state.crc, &[a, b, c, d, e, f, ma, mb, sa, sb]);
+    if !state.path.v6 {
+        crc = check.update(crc, &state.ip_id_reference(x).to_be_bytes());
+    }
+    if state.shape.kind.is_unified() {
+        crc = check.update(crc, &x.encrypted.to_be_bytes());
+    }
+    if x.carries.length {
+        crc = check.update(crc, &x.length.to_be_bytes());
+    }
+    work::note(16);
     (u32::from(crc) + above * TURN) as u8
 }
 

@@ -64,8 +64,7 @@ impl DtlsSenderContext {
                 .then_some(())?;
             difference
         };
-        let next = *state;
-        let done = self.send(payload, sum, &mut x, next, departure).ok()?;
+        let done = self.send(payload, sum, &mut x, None, departure).ok()?;
         (self.ip_id, self.last_difference) = (ip_id, last_difference);
         self.establishment.count_quiet(0);
         Some(done)
