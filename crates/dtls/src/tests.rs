@@ -5,6 +5,7 @@
 mod attacks;
 mod handshakes;
 mod memory;
+mod openssl;
 mod records;
 mod sessions;
 mod support;

@@ -129,8 +129,7 @@ impl Bench {
     }
 
     /// Starts libcoap's server.
-    fn serve_libcoap(&self, program: &str, key: &str) -> Server {
-        let port = free_port();
+    fn serve_libcoap(&self, program: &str, port: u16, key: &str) -> Server {
         let mut command = Command::new("timeout");
         command.args(["--foreground", "--signal", "KILL", LIMIT, program, "-A", "127.0.0.1"]);
         command.args(["-p", &port.to_string(), "-k", key, "-d", "9", "-v", "1"]);
@@ -217,7 +216,7 @@ impl Relay {
         let relay =
             Self { port: front.local_addr().unwrap().port(), seen: Arc::default(), moves: Arc::default() };
         let (seen, moves, port) = (relay.seen.clone(), relay.moves.clone(), server.port);
-        let back = || {
+        let back = move || {
             let back = UdpSocket::bind("127.0.0.1:0").unwrap();
             back.connect(("127.0.0.1", port)).unwrap();
             back.set_nonblocking(true).unwrap();
@@ -438,7 +437,7 @@ fn libcoaps_clients_use_our_server() {
 fn our_client_uses_libcoaps_servers() {
     let bench = Bench::new();
     for program in libcoap("server") {
-        let server = bench.serve_libcoap(&program, KEY);
+        let server = bench.serve_libcoap(&program, free_port(), KEY);
         assert!(!bench.done(&["get", &server.uri("/time")]).is_empty(), "{program}");
         bench.done(&["put", &server.uri("/new"), "--payload", "hello"]);
         assert_eq!(bench.done(&["get", &server.uri("/new")]), b"hello", "{program}");
@@ -458,6 +457,28 @@ fn our_client_uses_libcoaps_servers() {
         println!("{program}, another key: {}", message.trim());
         assert!(message.contains("Compare --psk-file"), "{program}: {message}");
     }
+}
+
+/// libcoap's server drops records of no session without an answer: the client tries again by itself.
+#[test]
+fn a_restart_of_libcoaps_server_costs_seconds() {
+    let bench = Bench::new();
+    let Some(program) = libcoap("server").into_iter().next() else { return };
+    let server = bench.serve_libcoap(&program, free_port(), KEY);
+    let mut client = limited(&thinair());
+    client.args(["coap", "get", &server.uri("/time"), "--psk-file", &bench.path("phone"), "--json"]);
+    client.args(["--repeat", "2", "--every", "3s"]);
+    let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
+    let mut responses = BufReader::new(client.stdout.take().unwrap()).lines();
+    responses.next().unwrap().unwrap();
+    let port = server.port - 1;
+    drop(server);
+    let server = bench.serve_libcoap(&program, port, KEY);
+    let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
+    assert_eq!(second["code"], "2.05", "{second}");
+    println!("{program}: 2.05 after {} ms", second["times_ms"]["total"]);
+    assert!(client.wait().unwrap().success());
+    drop(server);
 }
 
 /// A message through OpenSSL's s_client: `GET /time`, Non-confirmable.
