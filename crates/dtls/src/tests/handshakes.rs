@@ -53,7 +53,7 @@ fn a_handshake_survives_losses_duplicates_and_reordering() {
             answered += path.at_client.len();
             path.at_client.clear();
         }
-        assert!(answered >= 5 && answered <= 20, "seed {seed}: {answered} of 20");
+        assert!((5..=20).contains(&answered), "seed {seed}: {answered} of 20");
         path.run(HOUR);
         assert_eq!((path.client.poll_timeout(), path.server.poll_timeout()), (None, None));
     }

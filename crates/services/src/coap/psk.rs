@@ -178,7 +178,6 @@ fn parsed(line: &str) -> Result<Psk, String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     fn file(text: &str) -> tempfile::NamedTempFile {
         // With mode 0600.
