@@ -37,8 +37,10 @@ const load = (name) => new Promise((resolve, reject) => {
 // The compiled module, whose octets are in a script: a page that was opened from a file may not fetch.
 const module = (async () => {
   await load("module.js");
-  const packed = Uint8Array.from(atob(self.thinairModule), (letter) => letter.charCodeAt(0));
+  const letters = atob(self.thinairModule);
   delete self.thinairModule;
+  const packed = new Uint8Array(letters.length);
+  for (let at = 0; at < packed.length; at += 1) packed[at] = letters.charCodeAt(at);
   const unpacked = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
   return WebAssembly.compile(await unpacked.arrayBuffer());
 })();
@@ -236,14 +238,17 @@ function analyze() {
 }
 
 function stop() {
-  if (running !== null && !isFile) {
-    analyzer.stop();
-    // The next run does not wait for a new worker.
-    analyzer.ask({});
-  }
+  if (running === null) return;
+  end();
+  // The next run does not wait for a new worker.
+  analyzer.ask({});
+}
+
+function end() {
   running = null;
+  analyzer.stop();
   at("working").hidden = true;
-  if (document.body.className === "running") document.body.className = "idle";
+  document.body.className = "idle";
 }
 
 function clear() {
@@ -279,9 +284,8 @@ function say(text) {
 }
 
 function fail(message) {
-  const wasRunning = running !== null;
-  stop();
-  if (wasRunning) analyzer.stop();
+  end();
+  at("downloads").hidden = true;
   at("failure").hidden = false;
   at("failure").querySelector("pre").textContent = message;
   say("");

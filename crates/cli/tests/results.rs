@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use thinair_capture::{LinkType, Timestamp, Writer};
 use thinair_cli::analyze::{ReadAt, Reading, Results, check};
 
 const COAP: &str = "coap_udp6_get_con.pcap";
@@ -116,4 +118,23 @@ fn flows_without_all_figures_are_one_row_and_readings_are_announced() {
     assert_eq!(flows["totals"][0]["flow"], "1 smaller flow, listed in the CSV file");
     assert_eq!(packets("rows") + packets("totals"), 600);
     assert!(results.configuration().unwrap().starts_with("[channel]\n"));
+}
+
+/// Rows are written a thousand at a time.
+#[test]
+fn a_table_of_many_flows_has_one_header_and_every_flow() {
+    const FLOWS: u16 = 2_001;
+    let mut file = Writer::new(Vec::new(), LinkType::RAW).unwrap();
+    for flow in 0..FLOWS {
+        let [high, low] = flow.to_be_bytes();
+        let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 0, high, low, 192, 0, 2, 1];
+        file.write(Timestamp::from_nanos(flow.into()), &packet).unwrap();
+    }
+    let capture: (_, Box<dyn ReadAt>) = ("flows.pcap".to_owned(), Box::new(Octets(file.into_inner())));
+    let options = ["--schemes", "rohc-v1", "--mode", "o", "--most-flows", "10"].map(str::to_owned);
+    let results = Results::of(options, None, vec![capture], |_| ()).unwrap();
+    let csv = written(|out| results.write_csv(out));
+    assert_eq!(csv.lines().filter(|line| line.starts_with("path,")).count(), 1);
+    let sources: BTreeSet<_> = csv.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
+    assert_eq!((csv.lines().count(), sources.len()), (usize::from(FLOWS) + 1, usize::from(FLOWS)));
 }
