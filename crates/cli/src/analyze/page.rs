@@ -34,7 +34,7 @@ const MOST_PARTS: usize = 6;
 pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) -> Document {
     let shown = ShownSchemes::of(outcome);
     let document = Document::new(title(&shown)).subtitle(subtitle(outcome));
-    let sections = [Some(summary(outcome, &shown)), bill(outcome), Some(decision(advice))];
+    let sections = [Some(summary(settings, outcome, &shown)), bill(outcome), Some(decision(advice))];
     let sections = sections.into_iter().flatten();
     let sections = sections.chain([compared(settings, outcome, &shown), layers(outcome, &shown)]);
     let document = sections.fold(document, Document::section);
@@ -65,7 +65,7 @@ fn subtitle(outcome: &Outcome) -> String {
 }
 
 /// Key figures of the best scheme.
-fn summary(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
+fn summary(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
     let section = Section::new("");
     let Some(best) = shown.best() else {
@@ -81,11 +81,25 @@ fn summary(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
             if best.feedback_bytes > 0 { ", feedback included" } else { "" }
         )),
         Tile::new("headers of a packet", Cell::text(header)).unit("B").detail("mean, before and after"),
-        Tile::new(if packets == 1 { "IP packet" } else { "IP packets" }, Cell::integer(packets))
-            .detail(format!("in {}", counted(outcome.totals.flows, "flow"))),
+        price(settings, outcome).unwrap_or_else(|| {
+            Tile::new(if packets == 1 { "IP packet" } else { "IP packets" }, Cell::integer(packets))
+                .detail(format!("in {}", counted(outcome.totals.flows, "flow")))
+        }),
         Tile::new("packets that differ", Cell::integer(outcome.mismatches()))
             .detail("after compression and decompression"),
     ])
+}
+
+/// Price of a month with the recommended scheme; `None` without a price, or if the capture is too short.
+fn price(settings: &Settings, outcome: &Outcome) -> Option<Tile> {
+    let best = outcome.recommendation.as_ref()?;
+    let month = settings.billing.and(best.month.as_ref())?;
+    let (before, after) = (month.cost_in.filter(|cost| *cost > 0.0)?, month.cost_out?);
+    let currency = settings.tariff.as_ref().map_or(String::new(), |tariff| format!(" {}", tariff.currency));
+    let paid = change(N.number(before, 2), N.number(after, 2));
+    let detail = format!("{paid}{currency} a month at the rate of these {}", words::duration(best.seconds));
+    let word = if after > before { "more to pay" } else { "less to pay" };
+    Some(Tile::new(word, Cell::Percent((1.0 - after / before).abs())).detail(detail))
 }
 
 const BILL: &str = "Each octet of each frame counts once. Packets with data are divided into headers and payload; all others, such as \
