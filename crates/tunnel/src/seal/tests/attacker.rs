@@ -1,5 +1,5 @@
-//! All that an attacker on the path can do to the first datagrams of two ends, or of a mesh, in every order: deliver each, drop
-//! it, deliver it twice, hold it back until after the next one, or send it back to its sender. Then the attacker delivers
+//! All that an attacker on the path can do to the first datagrams of two ends or of a mesh, and to those behind a handshake: deliver
+//! each, drop it, deliver it twice, hold it back until after the next one, or send it back to its sender. Then the attacker delivers
 //! everything recorded to everybody once more, and gives up.
 //!
 //! Whatever happens, no body is delivered twice, none to its sender, and none that was not sent; no key and nonce are used
@@ -21,8 +21,9 @@ fn depth(usual: u32) -> u32 {
     std::env::var("THINAIR_DEPTH").map_or(usual, |depth| depth.parse().expect("a number"))
 }
 
-/// Fates of datagrams, in the order in which they are sent.
+/// Fates of datagrams, in the order in which they are sent, behind `skip` that are delivered.
 struct Fates {
+    skip: u32,
     rest: usize,
     left: u32,
 }
@@ -39,6 +40,10 @@ enum Fate {
 impl Fates {
     /// The fate of the next datagram; `None`: no choice is left.
     fn next(&mut self) -> Option<Fate> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Some(Fate::Deliver);
+        }
         self.left = self.left.checked_sub(1)?;
         let fate = self.rest % FATES;
         self.rest /= FATES;
@@ -69,6 +74,7 @@ struct Attack {
     room: Room,
     delivered: Delivered,
     recorded: Vec<Flying>,
+    is_recording: bool,
     held: Option<Flying>,
     number: u32,
     case: String,
@@ -91,7 +97,7 @@ impl Attack {
             assert!(most > 0, "{}: datagrams without an end", self.case);
             let from = if flying.from == address(LEFT) { LEFT } else { RIGHT };
             let fate = fates.next();
-            if fate.is_some() {
+            if self.is_recording {
                 self.recorded.push(flying.clone());
             }
             match fate.unwrap_or(Fate::Deliver) {
@@ -130,7 +136,7 @@ impl Attack {
     }
 }
 
-fn two_ends(keys: &[Keyring; 2], depth: u32) {
+fn two_ends(keys: &[Keyring; 2], skip: u32, depth: u32) {
     super::nonces::watch();
     for case in 0..FATES.pow(depth) {
         let room = Room::with_keys(Over::Datagrams, Suite::ChaCha20Poly1305, keys.clone());
@@ -139,6 +145,7 @@ fn two_ends(keys: &[Keyring; 2], depth: u32) {
             room,
             delivered: Delivered::default(),
             recorded: Vec::new(),
+            is_recording: true,
             held: None,
             number: 0,
             case: format!("case {case}"),
@@ -150,17 +157,18 @@ fn two_ends(keys: &[Keyring; 2], depth: u32) {
             attack.room.ends[end].seal =
                 start(attack.room.now, Over::Datagrams, suite, keys[end].clone(), known, seed);
         }
-        let mut fates = Fates { rest: case, left: depth };
+        let mut fates = Fates { skip, rest: case, left: depth };
         for _ in 0..6 {
             attack.second(&mut fates);
         }
         // Everything once more, to both.
+        attack.is_recording = false;
         for flying in std::mem::take(&mut attack.recorded) {
             for to in [LEFT, RIGHT] {
                 attack.arrive(to, &flying);
             }
         }
-        let mut none = Fates { rest: 0, left: 0 };
+        let mut none = Fates { skip: 0, rest: 0, left: 0 };
         for _ in 0..40 {
             attack.second(&mut none);
         }
@@ -174,11 +182,15 @@ fn two_ends(keys: &[Keyring; 2], depth: u32) {
 #[test]
 fn no_attacker_on_the_path_of_two_ends_breaks_a_promise() {
     let shared = [(); 2].map(|()| Keyring::from(Keys::one(key(1))));
-    two_ends(&shared, depth(3));
     let public = [(1, 2), (2, 1)].map(|(own, other)| {
         Keyring::from(PublicKeys::new(key(own), key(other).public(), None).expect("two ends"))
     });
-    two_ends(&public, depth(3));
+    for keys in [shared, public] {
+        // From the first request on, and from the first bodies on.
+        for skip in [0, 4] {
+            two_ends(&keys, skip, depth(3));
+        }
+    }
 }
 
 #[test]
@@ -186,7 +198,7 @@ fn no_attacker_on_the_path_of_a_mesh_breaks_a_promise() {
     let depth = depth(4);
     for case in 0..FATES.pow(depth) {
         let name = format!("case {case}");
-        let mut fates = Fates { rest: case, left: depth };
+        let mut fates = Fates { skip: 0, rest: case, left: depth };
         let mut sites = [1_u8, 2].map(GroupSite::new);
         let (mut delivered, mut recorded, mut held) = (Delivered::default(), Vec::new(), None);
         let mut number = 0;
