@@ -100,7 +100,9 @@ fn a_key_file_is_for_its_owner_alone_and_never_overwritten() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
     let first = fs::read_to_string(&file).unwrap();
     let key = first.split_whitespace().next().unwrap();
-    assert!(output.stdout.is_empty() && !stderr(&output).contains(key));
+    let public = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(public.trim().len() == 44 && public.trim() != key && !stderr(&output).contains(key), "{public}");
+    assert_eq!(printed(folder, &["keygen", "--public", "a.key"]), public);
 
     let again = thinair(folder, &["keygen", "a.key"]);
     assert_eq!(again.status.code(), Some(1));
