@@ -97,7 +97,7 @@ pub struct TwoWay {
     public: PublicEnds,
     indices: Indices,
     jar: Jar,
-    load: RequestLoad,
+    load: Box<RequestLoad>,
     answers: VecDeque<PendingAnswer>,
     /// Lower bound of the next timeout of any peer.
     due: Option<Instant>,
@@ -138,7 +138,7 @@ impl TwoWay {
             public: PublicEnds::of(&peers),
             peers,
             indices: Indices::new(),
-            load: RequestLoad::new(&mut *random),
+            load: Box::new(RequestLoad::new(&mut *random)),
             random,
             answers: VecDeque::with_capacity(ANSWERS),
             due: Some(now),
