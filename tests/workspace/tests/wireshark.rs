@@ -150,7 +150,7 @@ fn records_of_dtls_are_shown_alike() {
             }
         }
     }
-    assert_eq!(formats.into_iter().collect::<Vec<_>>().join(" "), "IR pt_0c pt_1 pt_2 pt_2c");
+    assert_eq!(formats.into_iter().collect::<Vec<_>>().join(" "), "IR co_repair pt_0c pt_1 pt_2 pt_2c");
 }
 
 /// Values of a field in the output of `thinair rohc dissect`.
