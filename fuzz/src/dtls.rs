@@ -62,7 +62,7 @@ impl RecordStep {
             return [&[kind][..], cid, encrypted, length, &octets].concat();
         }
         let nonce = self.difference.map(|more| count.wrapping_add(more).to_be_bytes());
-        let fragment = [nonce.as_ref().map_or(&[][..], |nonce| nonce), &octets].concat();
+        let fragment = [nonce.as_ref().map_or(&[][..], |nonce| &nonce[..]), &octets].concat();
         let cid: &[u8] = if kind == 25 { &cid } else { &[] };
         let version = 253 | u8::from(self.is_1_0) << 1;
         let length = (fragment.len() as u16).to_be_bytes();
