@@ -1,4 +1,4 @@
-//! Option Numbers and their properties. RFC 7252, section 5.10; RFC 7641; RFC 7959; RFC 7967; RFC 9175.
+//! Option Numbers and their properties. RFC 7252, section 5.10; RFC 7641; RFC 7959; RFC 7967; RFC 9175; RFC 9668.
 //!
 //! The options that an application implements are set in [`Policy::recognised`](crate::Policy::recognised).
 
@@ -32,6 +32,8 @@ pub const HOP_LIMIT: u16 = 16;
 pub const ACCEPT: u16 = 17;
 /// Location-Query: 0 to 255 octets, repeatable.
 pub const LOCATION_QUERY: u16 = 20;
+/// EDHOC: empty; a value is ignored (RFC 9668).
+pub const EDHOC: u16 = 21;
 /// Block2: uint of 0 to 3 octets (RFC 7959).
 pub const BLOCK2: u16 = 23;
 /// Block1: uint of 0 to 3 octets (RFC 7959).
@@ -102,6 +104,7 @@ pub const fn is_repeatable(number: u16) -> bool {
             | MAX_AGE
             | HOP_LIMIT
             | ACCEPT
+            | EDHOC
             | BLOCK1
             | BLOCK2
             | SIZE1
@@ -117,7 +120,7 @@ pub const fn is_repeatable(number: u16) -> bool {
 mod tests {
     use super::*;
 
-    /// RFC 7252, table 4, and the tables of RFC 7641, 7959, 7967 and 9175: columns C and N.
+    /// RFC 7252, table 4, and the tables of RFC 7641, 7959, 7967, 9175 and 9668: columns C and N.
     #[test]
     fn numbers_have_the_properties_of_the_tables() {
         let critical = [
@@ -129,6 +132,7 @@ mod tests {
             URI_PATH,
             URI_QUERY,
             ACCEPT,
+            EDHOC,
             BLOCK2,
             BLOCK1,
             PROXY_URI,

@@ -5,11 +5,15 @@
 //! another one. An endpoint does so by itself for requests by
 //! [`Endpoint::request_protected`](crate::Endpoint::request_protected), and for the answers to protected requests.
 //!
-//! The only algorithms are AES-CCM-16-64-128 and HKDF with SHA-256, the mandatory ones. Not in it: storage of contexts, Group
-//! OSCORE, key update, and outer Block1 and Block2, which only a proxy adds.
+//! Keys come from a common secret, or from EDHOC (RFC 9528), which the application runs; its last message goes with the first
+//! protected request ([`Context::with_message_3`], [`KeyExchange`]).
+//!
+//! The only algorithms are AES-CCM-16-64-128 and HKDF with SHA-256, the mandatory ones. Not in it: storage of contexts, EDHOC,
+//! Group OSCORE, key update, and outer Block1 and Block2, which only a proxy adds.
 
 mod context;
 mod contexts;
+mod key_exchange;
 mod nonce;
 mod option;
 mod protect;
@@ -19,11 +23,14 @@ mod window;
 
 use core::fmt;
 
-use crate::code::{self, Code};
+use crate::code;
+use crate::request::Response;
 use crate::table::SlotKey;
 
 pub use context::{Context, ContextError, ContextParameters, MAX_ID, SequenceNumbers};
 pub(crate) use contexts::Contexts;
+pub use key_exchange::{Established, KeyExchange};
+pub(crate) use nonce::Id;
 pub use option::OscoreOption;
 pub use protect::{Binding, Protected, Unprotected};
 pub use window::REPLAY_WINDOW;
@@ -49,15 +56,16 @@ pub enum OscoreError {
 }
 
 impl OscoreError {
-    /// Returns code and diagnostic payload of the unprotected response. RFC 8613, sections 7.4 and 8.2.
-    pub(crate) const fn response(self) -> (Code, &'static str) {
-        match self {
+    /// Returns the unprotected response. RFC 8613, sections 7.4 and 8.2.
+    pub(crate) fn as_response(self) -> Response<'static> {
+        let (code, why) = match self {
             Self::Malformed => (code::BAD_OPTION, "Failed to decode COSE"),
             Self::NoContext => (code::UNAUTHORIZED, "Security context not found"),
             Self::Replayed => (code::UNAUTHORIZED, "Replay detected"),
             Self::Forged => (code::BAD_REQUEST, "Decryption failed"),
             Self::OuterBlock => (code::REQUEST_ENTITY_TOO_LARGE, "Outer blocks are not supported"),
-        }
+        };
+        Response::new(code).max_age(0).payload(why.as_bytes())
     }
 }
 

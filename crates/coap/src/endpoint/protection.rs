@@ -4,6 +4,7 @@
 //! send is protected when it is complete. So a retransmission and the answer to a duplicate are the same octets again, and
 //! blocks, observations and Echo are those of the message within.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::Hash;
 
@@ -23,7 +24,7 @@ use crate::message::Message;
 use crate::number;
 use crate::option::{OptionList, Options};
 pub(super) use crate::oscore::ContextId;
-use crate::oscore::{Binding, Context, ContextError, OscoreError, Unprotected};
+use crate::oscore::{Binding, Context, ContextError, Established, Id, KeyExchange, OscoreError, Unprotected};
 use crate::request::{Request, Response};
 use crate::table::SlotKey;
 use crate::token::Token;
@@ -112,6 +113,29 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Removes a security context, with its keys. Its exchanges come to nothing.
     pub fn remove_context(&mut self, context: ContextId) -> Option<Context> {
         self.contexts.remove(context)
+    }
+
+    /// Adds the context of a key exchange whose message 3 came by itself.
+    ///
+    /// # Errors
+    /// Another context has the same Recipient ID.
+    pub fn establish(&mut self, established: Established) -> Result<ContextId, ContextError> {
+        self.contexts.establish(established)
+    }
+
+    /// Sets the Responder of EDHOC, which completes exchanges whose message 3 comes with a protected request.
+    pub fn set_key_exchange(&mut self, exchange: impl KeyExchange + 'static) {
+        self.contexts.key_exchange = Some(Box::new(exchange));
+    }
+
+    /// Returns a security context.
+    pub fn context(&self, context: ContextId) -> Option<&Context> {
+        self.contexts.get(context)
+    }
+
+    /// Returns the security context with this Recipient ID, and no ID Context.
+    pub fn context_with(&self, recipient_id: &[u8]) -> Option<ContextId> {
+        self.contexts.find(&Id::new(recipient_id)?, None)
     }
 
     /// Returns the context of a request that waits for its response. `None` if it is not protected.
@@ -214,7 +238,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if is_divided(digest) {
             return ends(CallError::Oscore(OscoreError::OuterBlock));
         }
-        let context = self.contexts.get(protection.context);
+        let context = self.contexts.get_mut(protection.context);
         let is_notification = observed && call.observing != Observing::Leaving;
         let request = if is_notification { protection.registration } else { protection.request };
         let (Some(context), Some(request)) = (context, request) else { return OpenedResponse::Ignored };
@@ -264,15 +288,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return None;
         }
         let opened = match is_divided(digest) {
-            true => Err(OscoreError::OuterBlock),
-            false => self.contexts.unprotect_request(&message.options, message.payload),
+            true => Err(OscoreError::OuterBlock.as_response()),
+            false => self.contexts.complete_exchange(now, &message.options, message.payload).and_then(
+                |ciphertext| {
+                    let opened = self.contexts.unprotect_request(&message.options, ciphertext);
+                    opened.map_err(OscoreError::as_response)
+                },
+            ),
         };
         let (request, context, binding) = match opened {
             Ok(opened) => opened,
-            Err(error) => {
+            Err(refusal) => {
                 self.counters.unverified += 1;
-                let (code, why) = error.response();
-                self.answer_briefly(now, &outer, Response::new(code).max_age(0).payload(why.as_bytes()));
+                self.answer_briefly(now, &outer, refusal);
                 return None;
             }
         };

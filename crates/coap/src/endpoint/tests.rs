@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod blocks;
+#[cfg(feature = "oscore")]
+mod key_exchange;
 mod memory;
 mod observing;
 #[cfg(feature = "oscore")]

@@ -95,6 +95,9 @@ pub struct Context {
     pub(super) sender_id: Id,
     pub(super) recipient_id: Id,
     pub(super) id_context: Option<Box<[u8]>>,
+    /// Message 3 of EDHOC, until the other end is known to have it.
+    pub(super) message_3: Option<Box<[u8]>>,
+    owner: u32,
     /// Next Sender Sequence Number.
     next: u64,
     /// First Sender Sequence Number that is not reserved.
@@ -159,6 +162,8 @@ impl Context {
             sender_id,
             recipient_id,
             id_context: parameters.id_context.map(Into::into),
+            message_3: None,
+            owner: 0,
             next,
             end: next,
             numbers: Box::new(numbers),
@@ -168,6 +173,24 @@ impl Context {
         derive(parameters.recipient_id, b"Key", &mut context.recipient_key[..]);
         derive(&[], b"IV", &mut context.common_iv);
         Ok(context)
+    }
+
+    /// Sends this message 3 of EDHOC with each request until the first response: the other end derives the context from it.
+    /// It is a CBOR byte string. RFC 9668, section 3.
+    pub fn with_message_3(mut self, message_3: &[u8]) -> Self {
+        self.message_3 = Some(message_3.into());
+        self
+    }
+
+    /// Sets the number of its owner, by which an application finds, for example, rights. Default: 0.
+    pub const fn with_owner(mut self, owner: u32) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// Returns the number of its owner.
+    pub const fn owner(&self) -> u32 {
+        self.owner
     }
 
     /// Returns the Sender ID.

@@ -1,26 +1,31 @@
 //! Contexts of an endpoint, found by their Recipient ID and ID Context.
 
+use alloc::boxed::Box;
+use core::fmt;
 use core::hash::Hash;
+
+use thinair_wire::time::Instant;
 
 use super::context::{Context, ContextError};
 use super::nonce::Id;
 use super::protect::{Unprotected, kid};
-use super::{Binding, ContextId, OscoreError, OscoreOption};
+use super::{Binding, ContextId, Established, KeyExchange, OscoreError, OscoreOption, key_exchange};
 use crate::number;
 use crate::option::Options;
+use crate::request::Response;
 use crate::table::{Index, KeyedHasher, Slab};
 
 /// Security contexts of an endpoint.
-#[derive(Debug)]
 pub(crate) struct Contexts {
     slab: Slab<Context>,
     index: Index,
     hash_key: u64,
+    pub(crate) key_exchange: Option<Box<dyn KeyExchange>>,
 }
 
 impl Contexts {
     pub(crate) fn new(hash_key: u64) -> Self {
-        Self { slab: Slab::new(usize::MAX), index: Index::default(), hash_key }
+        Self { slab: Slab::new(usize::MAX), index: Index::default(), hash_key, key_exchange: None }
     }
 
     /// Octets of memory, without ID Contexts and stores of numbers.
@@ -35,8 +40,9 @@ impl Contexts {
         self.index.longest_bucket()
     }
 
+    /// True if the endpoint does without OSCORE.
     pub(crate) const fn is_empty(&self) -> bool {
-        self.slab.len() == 0
+        self.slab.len() == 0 && self.key_exchange.is_none()
     }
 
     fn hash(&self, id: &Id, id_context: Option<&[u8]>) -> u32 {
@@ -50,7 +56,8 @@ impl Contexts {
         KeyedHasher::of(self.hash_key, &Key(id, id_context)) as u32
     }
 
-    fn find(&self, id: &Id, id_context: Option<&[u8]>) -> Option<ContextId> {
+    /// Returns the context with this Recipient ID and ID Context.
+    pub(crate) fn find(&self, id: &Id, id_context: Option<&[u8]>) -> Option<ContextId> {
         let is = |slot| {
             self.slab
                 .at(slot)
@@ -71,6 +78,15 @@ impl Contexts {
         Ok(ContextId(key))
     }
 
+    /// Adds the context of a key exchange, and removes the one that it replaces.
+    pub(crate) fn establish(&mut self, established: Established) -> Result<ContextId, ContextError> {
+        let replaced = established.replaced.and_then(|id| self.find(&Id::new(&id)?, None));
+        if let Some(replaced) = replaced {
+            self.remove(replaced);
+        }
+        self.insert(established.context)
+    }
+
     /// Removes a context, with its keys.
     pub(crate) fn remove(&mut self, id: ContextId) -> Option<Context> {
         let context = self.slab.remove(id.0)?;
@@ -86,6 +102,32 @@ impl Contexts {
         self.slab.get_mut(id.0)
     }
 
+    /// Adds the context of a request with message 3 of EDHOC, unless it is there. Returns the ciphertext. RFC 9668, section
+    /// 3.3.1.
+    pub(crate) fn complete_exchange<'p>(
+        &mut self,
+        now: Instant,
+        options: &Options<'_>,
+        payload: &'p [u8],
+    ) -> Result<&'p [u8], Response<'static>> {
+        if options.first(number::EDHOC).is_none() {
+            return Ok(payload);
+        }
+        let value = options.first(number::OSCORE).map(OscoreOption::read);
+        let value = value.ok_or(OscoreError::Malformed).and_then(|value| value);
+        let id = value.and_then(|value| kid(&value).ok_or(OscoreError::Malformed));
+        let id = id.map_err(OscoreError::as_response)?;
+        let (message_3, ciphertext) =
+            key_exchange::split(payload).ok_or(OscoreError::Malformed.as_response())?;
+        // After the loss of its response, a request has message 3 again.
+        if self.find(&id, None).is_none() {
+            let exchange = self.key_exchange.as_mut().ok_or(OscoreError::NoContext.as_response())?;
+            let established = exchange.complete(now, id.octets(), message_3)?;
+            self.establish(established).map_err(|_| OscoreError::NoContext.as_response())?;
+        }
+        Ok(ciphertext)
+    }
+
     /// Unprotects a request, and returns its context.
     pub(crate) fn unprotect_request(
         &mut self,
@@ -98,5 +140,11 @@ impl Contexts {
         let context = self.get_mut(id).ok_or(OscoreError::NoContext)?;
         let (request, binding) = context.unprotect_request(options, payload)?;
         Ok((request, id, binding))
+    }
+}
+
+impl fmt::Debug for Contexts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contexts").field("contexts", &self.slab.len()).finish_non_exhaustive()
     }
 }

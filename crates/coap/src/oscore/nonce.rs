@@ -13,13 +13,13 @@ pub(super) const ALGORITHM: u8 = 10;
 
 /// A Sender ID or Recipient ID: 0 to [`MAX_ID`] octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Id {
+pub(crate) struct Id {
     len: u8,
     octets: [u8; MAX_ID],
 }
 
 impl Id {
-    pub(super) fn new(octets: &[u8]) -> Option<Self> {
+    pub(crate) fn new(octets: &[u8]) -> Option<Self> {
         let mut id = Self { len: octets.len() as u8, octets: [0; MAX_ID] };
         id.octets.get_mut(..octets.len())?.copy_from_slice(octets);
         Some(id)

@@ -10,7 +10,7 @@ use ccm::aead::{AeadInOut, KeyInit, Tag};
 use super::context::{Context, KEY};
 use super::nonce::{Aad, Id, NONCE, nonce};
 use super::window::ReplayWindow;
-use super::{OscoreError, OscoreOption};
+use super::{OscoreError, OscoreOption, key_exchange};
 use crate::code::{self, Code};
 use crate::message::split;
 use crate::number;
@@ -68,8 +68,9 @@ impl Unprotected {
 impl Context {
     /// Returns the largest number of octets that protection adds to a message.
     pub(crate) fn overhead(&self) -> usize {
-        // The head of the option, the code within, the tag, and the marker of the ciphertext; an outer Observe.
-        3 + OscoreOption::MOST + self.id_context().map_or(0, <[u8]>::len) + 1 + TAG + 1 + 4
+        // The head of the option, the code within, the tag, and the marker of the ciphertext; an outer Observe; EDHOC.
+        let message_3 = self.message_3.as_ref().map_or(0, |message_3| 1 + message_3.len());
+        3 + OscoreOption::MOST + self.id_context().map_or(0, <[u8]>::len) + 1 + TAG + 1 + 4 + message_3
     }
 
     /// Protects a request. `None` if no Sender Sequence Number is left, none could be reserved, or the message has more than
@@ -89,7 +90,11 @@ impl Context {
         let aad = Aad::new(&self.sender_id, number);
         let nonce = nonce(&self.common_iv, &self.sender_id, number);
         let value = value.write()?;
-        let protected = self.protect(method, options, payload, &value, &nonce, &aad)?;
+        let mut protected = self.protect(method, options, payload, &value, &nonce, &aad)?;
+        if let Some(message_3) = &self.message_3 {
+            protected.options.push(number::EDHOC, &[]);
+            protected.payload = key_exchange::join(message_3, &protected.payload);
+        }
         Some((protected, Binding(number)))
     }
 
@@ -193,12 +198,12 @@ impl Context {
         self.window = Some(ReplayWindow::starting_at(request.0));
     }
 
-    /// Unprotects the response to a request. RFC 8613, section 8.4.
+    /// Unprotects the response to a request: it shows that the other end has the keys. RFC 8613, section 8.4.
     ///
     /// # Errors
     /// The response is to be ignored.
     pub fn unprotect_response(
-        &self,
+        &mut self,
         request: Binding,
         options: &Options<'_>,
         payload: &[u8],
@@ -209,7 +214,9 @@ impl Context {
             None => nonce(&self.common_iv, &self.sender_id, request.0),
         };
         let aad = Aad::new(&self.sender_id, request.0);
-        Ok(Unprotected { partial_iv: value.partial_iv, ..self.unprotect(options, payload, &nonce, &aad)? })
+        let response = self.unprotect(options, payload, &nonce, &aad)?;
+        self.message_3 = None;
+        Ok(Unprotected { partial_iv: value.partial_iv, ..response })
     }
 
     fn unprotect(

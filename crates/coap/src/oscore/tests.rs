@@ -8,6 +8,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Code;
 use crate::message::{Builder, Message};
 use crate::option::Options;
 
@@ -245,7 +246,7 @@ proptest! {
 
     #[test]
     fn no_octets_cause_a_panic(value in proptest::collection::vec(any::<u8>(), 0..20), payload in proptest::collection::vec(any::<u8>(), 0..40)) {
-        let (client, mut server) = c_1();
+        let (mut client, mut server) = c_1();
         let mut list = crate::option::OptionList::new();
         list.push(crate::number::OSCORE, &value);
         let _ = server.unprotect_request(&list.as_options(), &payload);
