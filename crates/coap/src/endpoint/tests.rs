@@ -11,6 +11,8 @@ mod observing;
 mod oscore;
 mod pacing;
 mod peers;
+#[cfg(feature = "oscore")]
+mod plugtest;
 mod protection;
 mod reliability;
 mod streams;

@@ -206,7 +206,9 @@ fn contexts_of_10_000_peers_are_small_and_found_at_once() {
         contexts.insert(server).unwrap();
         clients.push(client);
     }
+    std::println!("{} octets for 10,000 contexts", contexts.capacity());
     assert!(contexts.capacity() <= 5_000_000, "{}", contexts.capacity());
+    assert!(size_of::<Context>() - size_of::<window::ReplayWindow>() <= 400, "{}", size_of::<Context>());
     assert_eq!(contexts.insert(ends(SALT, None, &[0, 7], b"s", 0).1), Err(ContextError::Ambiguous));
     let mut found = std::collections::BTreeSet::new();
     for client in &mut clients {
