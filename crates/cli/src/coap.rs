@@ -7,6 +7,7 @@ pub(crate) mod names;
 pub(crate) mod options;
 #[cfg(target_os = "linux")]
 mod output;
+mod pair;
 #[cfg(target_os = "linux")]
 mod payload;
 mod request;
@@ -46,8 +47,10 @@ pub(crate) enum CoapCommand {
     /// List the resources of a server (/.well-known/core, RFC 6690)
     #[command(after_long_help = request::EXIT_STATUS)]
     Discover(Box<request::RequestArguments>),
-    /// Make a secret for a client and a server: a security context of OSCORE (RFC 8613), or a pre-shared key
+    /// Make a private key with its credential (EDHOC, RFC 9528), or a common secret: OSCORE (RFC 8613), pre-shared key
     Keygen(keygen::KeygenArguments),
+    /// Give a client and a server keys and the credentials of each other (EDHOC, RFC 9528)
+    Pair(pair::PairArguments),
     /// Serve a folder, or test resources
     Serve(serve::ServeArguments),
 }
@@ -64,6 +67,7 @@ pub(crate) fn run(task: &CoapCommand) -> anyhow::Result<ExitCode> {
         CoapCommand::Observe(arguments) => request::observe(arguments),
         CoapCommand::Discover(arguments) => request::discover(arguments),
         CoapCommand::Keygen(arguments) => keygen::run(arguments),
+        CoapCommand::Pair(arguments) => pair::run(arguments),
         CoapCommand::Serve(arguments) => serve::run(arguments),
     }
 }

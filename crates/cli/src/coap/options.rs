@@ -82,6 +82,12 @@ pub(crate) struct RequestOptions {
     /// such folders. A response that is not protected is not accepted.
     #[arg(long, value_name = "FOLDER", conflicts_with = "group", help_heading = "Request")]
     pub(crate) oscore: Option<PathBuf>,
+    /// Encrypt by OSCORE, with keys that are agreed on first (EDHOC), with the private key in this file
+    ///
+    /// RFC 9528. The credential of the key, and that of the server, are .ccs files beside it; `thinair coap pair` makes all of
+    /// them. The first request has the last message of the key exchange (RFC 9668).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "oscore"], help_heading = "Request")]
+    pub(crate) edhoc: Option<PathBuf>,
     /// Use the context of --oscore although its folder was copied: its original is never used again
     #[arg(long, hide_short_help = true, requires = "oscore", help_heading = "Request")]
     pub(crate) moved: bool,

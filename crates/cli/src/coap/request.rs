@@ -144,6 +144,8 @@ impl WithBody {
 }
 
 #[cfg(target_os = "linux")]
+mod agreement;
+#[cfg(target_os = "linux")]
 mod linux;
 
 #[cfg(target_os = "linux")]

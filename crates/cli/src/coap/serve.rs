@@ -72,6 +72,12 @@ pub(crate) struct ServeArguments {
         help_heading = "Security"
     )]
     psk_rights: Option<PathBuf>,
+    /// Serve protected requests of the clients whose credentials are beside the private key in this file (EDHOC)
+    ///
+    /// `thinair coap pair` makes keys and credentials. A file NAME.rights.json limits the requests of the client with NAME.ccs, as
+    /// rights.json does with --oscore.
+    #[arg(long, value_name = "FILE", help_heading = "Security")]
+    edhoc: Option<PathBuf>,
     /// Serve this resource without protection, too; with /* at its end, all below; may be repeated
     #[arg(long, value_name = "PATH", value_parser = path, help_heading = "Security")]
     unprotected: Vec<String>,
@@ -139,10 +145,10 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use anyhow::Context as _;
-    use thinair_services::coap::oscore;
     use thinair_services::coap::server::{
         FileResource, Listen, ResourceServer, Resources, Rights, ServerSettings, Tests, Time,
     };
+    use thinair_services::coap::{edhoc, oscore};
 
     crate::log::to_stderr(match arguments.verbose {
         0 => "warn",
@@ -197,6 +203,9 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
             let added = server.add_context(context, Rights::read(&folder)?);
             added.with_context(|| format!("`{}`", folder.display()))?;
         }
+    }
+    if let Some(key) = &arguments.edhoc {
+        server.add_identity(edhoc::Identity::read(key)?);
     }
     arguments.unprotected.iter().for_each(|path| server.open_resource(path));
     eprintln!("serving {}", server.uris().join(", "));

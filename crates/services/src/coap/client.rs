@@ -18,6 +18,8 @@
 //! ```
 
 mod carrier;
+#[cfg(feature = "edhoc")]
+mod edhoc;
 mod error;
 mod exchange;
 mod group;
@@ -33,6 +35,8 @@ use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
+#[cfg(feature = "edhoc")]
+pub use edhoc::EstablishError;
 pub use error::{AddressError, ClientError, FailedAttempt};
 pub use group::{GroupTask, LEISURE, ask_group};
 pub use secure::HandshakeReport;
@@ -200,6 +204,11 @@ impl Client {
     /// Another context has the same Recipient ID and ID Context.
     pub fn add_context(&mut self, context: Context) -> Result<ContextId, ContextError> {
         self.endpoint.add_context(context)
+    }
+
+    /// Removes a security context, with its keys.
+    pub fn remove_context(&mut self, context: ContextId) -> Option<Context> {
+        self.endpoint.remove_context(context)
     }
 
     /// Sets the key for `coaps://`, and the first timeout of handshakes. Default: 1 s. **Sessions are those of one key.**

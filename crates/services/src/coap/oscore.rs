@@ -78,7 +78,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |why| Self::File { path: path.to_owned(), why }
     }
 }

@@ -159,6 +159,8 @@ pub struct ResourceServer {
     site: Resources,
     guard: Guard,
     secure: Option<SecureSessions>,
+    #[cfg(feature = "edhoc")]
+    responder: Option<super::edhoc::Responder>,
     watches: Watches,
     /// Delayed responses by time; the number distinguishes those of equal time.
     due: BTreeMap<(Instant, u64), Due>,
@@ -182,7 +184,18 @@ impl ResourceServer {
     /// # Errors
     /// Another context has the same Recipient ID and ID Context.
     pub fn add_context(&mut self, context: Context, rights: Rights) -> Result<(), ContextError> {
-        self.guard.add(&mut self.endpoint, context, rights)
+        let owner = self.guard.add([rights]);
+        self.endpoint.add_context(context.with_owner(owner)).map(drop)
+    }
+
+    /// Lets the peers in `identity` agree on security contexts, with their rights. **From then on, a request that is not protected
+    /// is answered with 4.01**, as with a context.
+    #[cfg(feature = "edhoc")]
+    pub fn add_identity(&mut self, identity: super::edhoc::Identity) {
+        let first_owner = self.guard.add(identity.peers().iter().map(|peer| peer.rights.clone()));
+        let responder = super::edhoc::Responder::new(identity, first_owner);
+        self.endpoint.set_key_exchange(responder.clone());
+        self.responder = Some(responder);
     }
 
     /// Opens a resource to requests that are not protected; with `/*` at the end of its path, all resources below.

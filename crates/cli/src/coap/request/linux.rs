@@ -13,12 +13,13 @@ use thinair_services::coap::client::{
     AddressError, Client, ClientError, ClientTask, Continuation, Ending, GroupTask, TaskOutcome,
     TaskProgress, TaskReport, ask_group,
 };
-use thinair_services::coap::{oscore, psk};
+use thinair_services::coap::{edhoc::Identity, oscore, psk};
 use thinair_services::wait::{Wait, Woken};
 use thinair_wire::time::Instant;
 
 use super::super::output::{self, ResponseOutput};
 use super::super::{discover, names};
+use super::agreement::Agreement;
 use super::{Ask, Repetition, RequestArguments};
 use crate::progress::{self, ProgressBar};
 use crate::usage::Usage;
@@ -68,6 +69,7 @@ pub(super) fn run_all(mut all: Vec<Ask<'_>>, repetition: &Repetition) -> anyhow:
 struct Series {
     client: Client,
     context: Option<ContextId>,
+    agreement: Option<Agreement>,
     signals: Signals,
     /// True once nobody reads the output.
     is_over: bool,
@@ -92,7 +94,8 @@ impl Series {
         if let Some(file) = &options.psk_file {
             client.set_psk(psk::read_one(file)?, options.handshake_timeout());
         }
-        Ok(Self { client, context, signals, is_over: false })
+        let identity = options.edhoc.as_deref().map(Identity::read).transpose()?;
+        Ok(Self { client, context, agreement: identity.map(Agreement::new), signals, is_over: false })
     }
 
     fn run(&mut self, asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
@@ -169,10 +172,14 @@ impl Series {
             connect_timeout: options.connect_timeout,
             limit: options.timeout,
             observe_for,
-            context: self.context,
             signals: Some(&self.signals),
             ..ClientTask::new(&arguments.uri, &request)
         };
+        let context = match &mut self.agreement {
+            Some(agreement) => Some(agreement.context(&mut self.client, &task, options.timing)?),
+            None => self.context,
+        };
+        let task = ClientTask { context, ..task };
         let mut bar = None;
         let mut notifications = 0;
         let outcome = self.client.ask(&task, &mut |event| match event {
@@ -194,6 +201,10 @@ impl Series {
         });
         if let Some(bar) = bar {
             bar.finish_and_clear();
+        }
+        if let (Some(agreement), Err(_)) = (&mut self.agreement, &outcome.result) {
+            // The server may have lost the context.
+            agreement.end(&mut self.client);
         }
         Ok(outcome)
     }

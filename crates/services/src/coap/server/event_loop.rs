@@ -156,11 +156,20 @@ impl ResourceServer {
         message: &Received<'_>,
     ) {
         self.statistics.requests += 1;
+        #[cfg(feature = "edhoc")]
+        if let Some(responder) = &self.responder
+            && message.options.is_path(crate::coap::edhoc::PATH)
+        {
+            let response = responder.handle(at.now, &mut self.endpoint, message);
+            note(&self.streams, self.secure.as_ref(), peer, message, &response);
+            respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
+            return;
+        }
         let session = match peer {
             CoapPeer::Dtls(session) => self.secure.as_ref().and_then(|secure| secure.rights(session)),
             CoapPeer::Udp { .. } | CoapPeer::Tcp(_) => None,
         };
-        if let Some(refusal) = self.guard.refusal(self.endpoint.context_of(id), session, message) {
+        if let Some(refusal) = self.guard.refusal(&self.endpoint, id, session, message) {
             note(&self.streams, self.secure.as_ref(), peer, message, &refusal);
             respond(&mut self.endpoint, &mut self.statistics, at, id, &refusal);
             return;

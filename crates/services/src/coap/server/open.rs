@@ -79,6 +79,8 @@ impl ResourceServer {
             site,
             guard,
             secure,
+            #[cfg(feature = "edhoc")]
+            responder: None,
             watches: Watches::default(),
             due: std::collections::BTreeMap::new(),
             dues: 0,

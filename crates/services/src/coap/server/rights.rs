@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use thinair_coap::oscore::{Context, ContextError, ContextId};
-use thinair_coap::{Code, Endpoint, Options, Received, Response, code};
+use thinair_coap::{Code, Endpoint, Options, Received, RequestId, Response, code};
 
 use crate::coap::CoapPeer;
 use crate::coap::oscore::FolderError;
@@ -46,15 +45,22 @@ impl Rights {
     /// # Errors
     /// The file cannot be read, or has other contents.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
-        let path = folder.join(FILE);
-        let octets = match std::fs::read(&path) {
+        Self::read_file(&folder.join(FILE))
+    }
+
+    /// Reads the rights in a file. All requests, if there is no such file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has other contents.
+    pub fn read_file(path: &Path) -> Result<Self, FolderError> {
+        let octets = match std::fs::read(path) {
             Ok(octets) => octets,
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Self::all()),
-            Err(why) => return Err(FolderError::File { path, why }),
+            Err(why) => return Err(FolderError::File { path: path.to_owned(), why }),
         };
         let rights = serde_json::from_slice::<BTreeMap<String, Vec<String>>>(&octets);
         let rights = rights.map_err(|why| why.to_string()).and_then(Self::parsed);
-        rights.map_err(|why| FolderError::Contents { path, why })
+        rights.map_err(|why| FolderError::Contents { path: path.to_owned(), why })
     }
 
     /// Reads the rights of clients by their identities, as in `{"phone": {"/time": ["GET"]}}`.
@@ -107,10 +113,11 @@ fn matches(path: &str, options: &Options<'_>) -> bool {
         || folder.split('/').all(|part| segments.next() == Some(part.as_bytes())) && segments.next().is_some()
 }
 
-/// Security contexts of a server with their rights, and the resources that need none.
+/// Rights of the owners of security contexts, and the resources that need none.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
-    rights: BTreeMap<ContextId, Rights>,
+    /// Rights by the number of the owner.
+    rights: Vec<Rights>,
     /// True if requests have to be protected.
     is_closed: bool,
     /// Paths of resources that are open to everybody.
@@ -118,16 +125,12 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Adds a context. From then on, requests have to be protected.
-    pub(super) fn add(
-        &mut self,
-        endpoint: &mut Endpoint<CoapPeer>,
-        context: Context,
-        rights: Rights,
-    ) -> Result<(), ContextError> {
-        self.rights.insert(endpoint.add_context(context)?, rights);
+    /// Adds the rights of owners, and returns the number of the first one. From then on, requests have to be protected.
+    pub(super) fn add(&mut self, rights: impl IntoIterator<Item = Rights>) -> u32 {
+        let first = self.rights.len() as u32;
+        self.rights.extend(rights);
         self.close();
-        Ok(())
+        first
     }
 
     /// Requires that requests are protected, by a context or by the session in which they arrive.
@@ -144,11 +147,14 @@ impl Guard {
     /// sections 5.9.2.2 and 5.9.2.4.
     pub(super) fn refusal(
         &self,
-        context: Option<ContextId>,
+        endpoint: &Endpoint<CoapPeer>,
+        id: RequestId,
         session: Option<&Rights>,
         request: &Received<'_>,
     ) -> Option<Response<'static>> {
-        let rights = context.map(|context| self.rights.get(&context));
+        let rights = endpoint.context_of(id).map(|context| {
+            endpoint.context(context).and_then(|context| self.rights.get(context.owner() as usize))
+        });
         let Some(rights) = rights.or_else(|| session.map(Some)) else {
             let is_open = !self.is_closed || self.open.iter().any(|path| matches(path, &request.options));
             return (!is_open).then(|| Response::new(code::UNAUTHORIZED));
