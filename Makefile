@@ -65,6 +65,7 @@ test: ## set up, then run every test
 	trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT
 	peers=()
 	tests/workspace/peers/setup '$(TARGET)/coap-peers/python' & peers+=($$!)
+	tests/workspace/peers/californium/setup '$(TARGET)/coap-peers/californium' & peers+=($$!)
 	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node' & peers+=($$!)
 	$(call heading,Tests)
 	cargo test --locked --workspace --no-run 2> >(grep --line-buffered -v '^  Executable ' >&2)

@@ -1,6 +1,7 @@
 """aiocoap as a client of one server, by OSCORE: methods, blocks, an observation.
 
-Usage: oscore_client.py URI FOLDER, where URI is that of a folder that may be written to, and FOLDER has the security context.
+Usage: oscore_client.py URI FOLDER, where URI is that of a folder that may be written to, and FOLDER has the security context, or
+keys for EDHOC.
 Prints a line for each thing that was so; ends with an error at the first that was not.
 """
 
@@ -12,6 +13,8 @@ os.environ["AIOCOAP_CLIENT_TRANSPORT"] = "oscore:udp6"
 
 from aiocoap import CHANGED, CONTENT, CREATED, FETCH, GET, METHOD_NOT_ALLOWED, NOT_FOUND, PUT, Context, Message
 from aiocoap.credentials import CredentialsMap
+
+import security
 
 URI, FOLDER = sys.argv[1:]
 
@@ -25,7 +28,7 @@ def so(what, is_so):
 async def main():
     context = await Context.create_client_context()
     context.client_credentials = CredentialsMap()
-    context.client_credentials.load_from_dict({URI + "/*": {"oscore": {"basedir": FOLDER + "/"}}})
+    context.client_credentials.load_from_dict({URI + "/*": security.client(FOLDER)})
 
     async def ask(code, path, **more):
         return await asyncio.wait_for(context.request(Message(code=code, uri=URI + path, **more)).response, 60)

@@ -1,4 +1,5 @@
-"""aiocoap's server by OSCORE. Usage: oscore_server.py HOST PORT FOLDER, where FOLDER has the security context.
+"""aiocoap's server by OSCORE. Usage: oscore_server.py HOST PORT FOLDER, where FOLDER has the security context, or
+keys for EDHOC.
 
 /store has what was put last; FETCH gets as many octets of it as the payload says; /count can be observed, and changes every 50
 ms. A request that is not protected is answered with 4.01.
@@ -14,6 +15,8 @@ import aiocoap.resource as resource
 from aiocoap import CHANGED, CONTENT, UNAUTHORIZED, Context, Message
 from aiocoap.credentials import CredentialsMap
 from aiocoap.oscore_sitewrapper import OscoreSiteWrapper
+
+import security
 
 HOST, PORT, FOLDER = sys.argv[1:]
 
@@ -60,7 +63,7 @@ async def main():
     site.add_resource(["store"], Store())
     site.add_resource(["count"], Counter())
     credentials = CredentialsMap()
-    credentials.load_from_dict({":client": {"oscore": {"basedir": FOLDER + "/"}}})
+    credentials.load_from_dict(security.server(FOLDER, f"coap://{HOST}:{PORT}"))
     await Context.create_server_context(OscoreSiteWrapper(site, credentials), bind=(HOST, int(PORT)))
     await asyncio.get_running_loop().create_future()
 

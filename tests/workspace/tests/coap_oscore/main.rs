@@ -1,10 +1,14 @@
-//! OSCORE end to end: `thinair coap` with itself and with aiocoap, both ways; what is not accepted; restarts, also by SIGKILL.
+//! OSCORE end to end: `thinair coap` with itself and with aiocoap, both ways; what is not accepted; restarts, also by SIGKILL; key
+//! exchanges.
 //!
 //! Every server listens at a free port of 127.0.0.1. Where aiocoap is missing, the tests print what they skip. Time limits allow
 //! for a busy machine; no process outlives its test.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
+
+mod californium;
+mod edhoc;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -69,18 +73,23 @@ impl Bench {
     }
 
     fn serve(&self, arguments: &[&str]) -> Server {
-        let (oscore, root) = (self.path("server"), self.path("root"));
+        self.serve_by(&[&["--oscore", &self.path("server")], arguments].concat())
+    }
+
+    /// Starts a server with these arguments.
+    fn serve_by(&self, arguments: &[&str]) -> Server {
+        let root = self.path("root");
         let mut command = Command::new("timeout");
         command.args(["--foreground", "--signal", "KILL", LIMIT, &thinair(), "coap", "serve"]);
-        command.args(["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable", "--oscore", &oscore]);
+        command.args(["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable"]);
         Server::start(command.args(arguments))
     }
 
     /// Starts aiocoap's server.
-    fn serve_aiocoap(&self, python: &Path) -> Server {
+    fn serve_aiocoap(&self, python: &Path, folder: &str) -> Server {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = script(python, "oscore_server.py");
-        command.args(["127.0.0.1", &port.to_string(), &self.path("server")]).stderr(Stdio::null());
+        command.args(["127.0.0.1", &port.to_string(), &self.path(folder)]).stderr(Stdio::null());
         let server = Server { child: command.spawn().unwrap(), port, log: Arc::default() };
         let until = Instant::now() + Duration::from_secs(60);
         while !text(&self.ask(&["get", &server.uri("/store"), "--timeout", "2s"])).contains("4.01") {
@@ -353,7 +362,7 @@ fn our_client_uses_aiocoaps_server_which_restarts() {
     let bench = Bench::new();
     let file = bench.path("body");
     for _ in 0..2 {
-        let server = bench.serve_aiocoap(&python);
+        let server = bench.serve_aiocoap(&python, "server");
         let store = server.uri("/store");
         for octets in [9, 3_000, 100_000] {
             fs::write(&file, body(octets)).unwrap();
@@ -379,7 +388,7 @@ fn aiocoap_and_we_refuse_each_others_wrong_keys() {
     let done = client.args([&server.uri(""), &bench.path("other")]).output().unwrap();
     assert!(!done.status.success(), "{}", text(&done));
     drop(server);
-    let server = bench.serve_aiocoap(&python);
+    let server = bench.serve_aiocoap(&python, "server");
     let why = bench.failed(&["get", &server.uri("/store")], "other");
     assert!(why.contains("not protected"), "{why}");
     assert_eq!(bench.done(&["get", &server.uri("/store")]), b"nothing yet");

@@ -1,0 +1,48 @@
+//! OSCORE with Californium, both ways: methods and blocks. Observations are not compared: this version of Californium drops its own
+//! notifications.
+
+use super::*;
+
+/// Command that runs Californium; `None` and a message if it is not installed.
+fn californium() -> Option<Command> {
+    let folder = PathBuf::from(thinair_tests::text(&thinair_tests::metadata(), "target_directory"))
+        .join("coap-peers/californium");
+    if !folder.join("installed").exists() {
+        println!("skipped: Californium, because it is not installed (`make test` does that, with Maven)");
+        return None;
+    }
+    let mut command = Command::new("timeout");
+    command.args(["--signal", "KILL", LIMIT, "java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp"]);
+    command.arg(format!("{0}/*:{0}", folder.display())).arg("OscorePeer").stdin(Stdio::null());
+    Some(command)
+}
+
+#[test]
+fn californium_uses_our_server() {
+    let Some(mut client) = californium() else { return };
+    let bench = Bench::new();
+    let server = bench.serve(&[]);
+    let done = client.args(["client", &server.uri(""), &bench.path("client")]).output().unwrap();
+    assert!(done.status.success() && text(&done).contains("3000 octets come"), "{}", text(&done));
+}
+
+#[test]
+fn our_client_uses_californiums_server() {
+    let Some(mut command) = californium() else { return };
+    let bench = Bench::new();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    command.args(["server", &port.to_string(), &bench.path("server")]).stdout(Stdio::piped());
+    let mut server = Server { child: command.spawn().unwrap(), port, log: Arc::default() };
+    let mut line = String::new();
+    BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "serving\n");
+    let store = server.uri("/store");
+    assert_eq!(bench.done(&["get", &store]), b"nothing yet");
+    let file = bench.path("body");
+    for octets in [9, 3_000] {
+        fs::write(&file, body(octets)).unwrap();
+        bench.done(&["put", &store, "--file", &file]);
+        assert_eq!(bench.done(&["get", &store]), body(octets));
+    }
+    assert!(text(&bench.ask(&["get", &store])).contains("4.01"));
+}
