@@ -131,7 +131,8 @@ impl Credential {
 impl fmt::Display for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{14: ")?;
-        notation(f, &mut &*self.encode())?;
+        let mut octets = self.encode();
+        notation(f, &mut octets)?;
         f.write_char('}')
     }
 }
