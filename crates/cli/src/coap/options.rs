@@ -80,7 +80,13 @@ pub(crate) struct RequestOptions {
     ///
     /// RFC 8613. settings.json and sequence.json in it are in the format of aiocoap; `thinair coap keygen` makes
     /// such folders. A response that is not protected is not accepted.
-    #[arg(long, hide_short_help = true, value_name = "FOLDER", conflicts_with = "group", help_heading = "Request")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FOLDER",
+        conflicts_with = "group",
+        help_heading = "Request"
+    )]
     pub(crate) oscore: Option<PathBuf>,
     /// Encrypt by OSCORE, with keys that are agreed on first (EDHOC), with the private key in this file
     ///
