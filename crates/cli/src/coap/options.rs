@@ -74,7 +74,7 @@ pub(crate) struct RequestOptions {
     /// Request from a group: HOST is a multicast address; print every answer that arrives within TIME [default: 6s]
     ///
     /// The message is Non-confirmable and sent once (RFC 7252, section 8).
-    #[arg(long, value_name = "TIME", value_parser = time, num_args = 0..=1, require_equals = true, default_missing_value = "6s", help_heading = "Request")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = time, num_args = 0..=1, require_equals = true, default_missing_value = "6s", help_heading = "Request")]
     pub(crate) group: Option<Duration>,
     /// Encrypt by the OSCORE security context in this folder
     ///
