@@ -9,6 +9,7 @@
 
 mod build;
 mod departures;
+mod host_multicast;
 mod inlet;
 mod membership;
 mod obstacles;
@@ -41,6 +42,7 @@ use crate::too_big;
 pub use build::BuildError;
 pub(crate) use build::packaging;
 use departures::Departures;
+use host_multicast::HostMulticast;
 use inlet::Inlet;
 pub use membership::ChangeError;
 use output::OutputQueue;
@@ -70,6 +72,8 @@ pub struct Site {
     mesh: bool,
     /// Indexed by number of the source.
     allowed: AllowedIps,
+    /// Multicast of this host that is not carried; `None`: all is carried.
+    host_multicast: Option<HostMulticast>,
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
     common: CommonParts,
@@ -92,6 +96,10 @@ struct CommonParts {
 impl Site {
     /// Handles a packet, or a frame, from the system.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        if self.host_multicast.as_ref().is_some_and(|host| host.has(packet)) {
+            self.common.counters.drops.count(Drop::HostMulticast);
+            return;
+        }
         // A mesh broadcasts; other sites drop packets that are not for them.
         let to = if self.mesh { Some(0) } else { self.allowed.route(packet) };
         let Self { pipelines, common, .. } = self;

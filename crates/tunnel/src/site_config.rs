@@ -14,6 +14,7 @@ pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
 use crate::config::masked;
+use crate::idle::IdleBudget;
 use crate::unit::SiteId;
 
 /// Configuration of a site.
@@ -29,6 +30,8 @@ pub struct SiteConfig {
     pub channel: ChannelConfig,
     /// Other ends.
     pub others: Others,
+    /// Budget for idle octets, which keepalives keep. `None`: no limit.
+    pub idle: Option<IdleBudget>,
     /// Status outputs.
     pub seeing: Seeing,
     /// Large packets at the interface and large messages at the socket, each in place of many, where the system has them.

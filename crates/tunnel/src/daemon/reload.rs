@@ -166,7 +166,7 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
     let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
-        ("[carrier]", differs(&before.carrier, &after.carrier)),
+        ("[carrier]", differs(&(&before.carrier, &before.idle), &(&after.carrier, &after.idle))),
         ("[security]", differs(&before.security, &after.security)),
         ("[channel]", differs(&before.channel, &after.channel)),
         ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),

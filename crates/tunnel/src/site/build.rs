@@ -5,6 +5,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::departures::Departures;
+use super::host_multicast::HostMulticast;
 use super::output::{A_PEER, OutputQueue};
 use super::pipeline::{Link, Pipeline};
 use super::source::Source;
@@ -93,7 +94,17 @@ impl Site {
             departures: Departures::default(),
         };
         let narrow = budget.narrow();
-        Ok(Self { pipelines, sources, unpackagers, mesh, allowed, narrow, common, answered_at: None })
+        Ok(Self {
+            pipelines,
+            sources,
+            unpackagers,
+            mesh,
+            allowed,
+            host_multicast: HostMulticast::of(config),
+            narrow,
+            common,
+            answered_at: None,
+        })
     }
 }
 

@@ -45,6 +45,7 @@ impl Host {
 
 mod bridged;
 mod full;
+mod idle;
 mod mesh;
 mod output;
 mod sent;

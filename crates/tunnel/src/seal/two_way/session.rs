@@ -9,8 +9,14 @@ use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::key_file::KeyId;
 use crate::site_config::Suite;
 
-/// Maximum age of keys.
-const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
+/// Age from which on traffic replaces keys.
+const REKEY: Duration = Duration::from_secs(2 * 3_600);
+/// Additional time of the responder, so that not both ends initiate.
+pub(super) const REKEY_LATER: Duration = Duration::from_secs(60);
+/// Time from that first traffic to the end of the keys.
+const REPLACED_WITHIN: Duration = Duration::from_secs(600);
+/// Maximum age of keys without traffic.
+const EXPIRED: Duration = Duration::from_secs(24 * 3_600);
 
 /// Public state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +45,9 @@ pub(super) struct Session {
     pub(super) hash: [u8; 32],
     pub(super) key: KeyId,
     suite: Suite,
-    pub(super) initiator: bool,
+    initiator: bool,
+    /// True if the peer requests an answer when it needs one, and waits for none otherwise.
+    pub(super) asks: bool,
     pub(super) since: Instant,
     /// Time at which it ends unless a new session replaces it before.
     pub(super) until: Instant,
@@ -71,11 +79,27 @@ impl Session {
             key,
             suite,
             initiator,
+            asks: identity.asks,
             since: now,
             until: now + EXPIRED,
             heard: false,
             passed_over: false,
         })
+    }
+
+    /// True if the peer has requested the session.
+    pub(super) fn is_of_peer(&self) -> bool {
+        !self.initiator
+    }
+
+    /// Records a packet in either direction. Returns true if the keys are old: then they end soon.
+    pub(super) fn is_old_for_packet(&mut self, now: Instant) -> bool {
+        let later = if self.initiator { Duration::ZERO } else { REKEY_LATER };
+        let is_old = now >= self.since + REKEY + later;
+        if is_old {
+            self.until = self.until.min(now + REPLACED_WITHIN);
+        }
+        is_old
     }
 
     pub(super) fn state(&self) -> SessionState {
