@@ -10,6 +10,7 @@
 pub mod agreement;
 mod carrier;
 mod channel;
+mod hold;
 mod inside;
 mod keys;
 mod others;
@@ -83,13 +84,14 @@ pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Resu
     let is_open = matches!(security, Security::Open);
     let has_two_ends = !is_open && !carried.is_one_way() && !others::is_mesh(settings);
     let channel = channel::channel(settings, answers, has_types, has_two_ends, surroundings)?;
-    let idle_budget = carried.idle_budget(settings, &others)?;
+    let idle_budget = carried.idle_budget(&others)?;
     let mut config = SiteConfig {
         inside: inside?,
         carrier: carried.carrier,
         security,
         channel,
         others,
+        hold: hold::hold(settings)?,
         idle: None,
         seeing: inside::seeing(settings, surroundings)?,
         user: inside::user(settings)?,

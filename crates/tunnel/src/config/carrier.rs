@@ -37,6 +37,7 @@ pub(super) struct CarrierSettings {
     /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
     pub(super) keepalive: Option<Duration>,
+    idle_budget: Option<ConfiguredValue>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
     /// The URL as given.
@@ -50,13 +51,8 @@ impl CarrierSettings {
     }
 
     /// Returns the octets a day that idle peers may cost.
-    pub(super) fn idle_budget(
-        &self,
-        settings: &Settings,
-        others: &Others,
-    ) -> Result<Option<u64>, ConfigError> {
-        let section = settings.section("carrier");
-        let Some(setting) = section.setting("idle_budget") else { return Ok(None) };
+    pub(super) fn idle_budget(&self, others: &Others) -> Result<Option<u64>, ConfigError> {
+        let Some(setting) = &self.idle_budget else { return Ok(None) };
         let octets = setting.read(words::number(1..=u64::MAX))?;
         let with_keepalive = match others {
             Others::Peers(peers) => peers.iter().filter(|peer| peer.keepalive.is_some()).count() as u64,
@@ -133,6 +129,7 @@ pub(super) fn carried(
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
         keepalive: section.read("keepalive", positive)?,
+        idle_budget: section.setting("idle_budget").cloned(),
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
         url: setting.clone(),

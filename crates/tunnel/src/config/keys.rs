@@ -273,6 +273,11 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
         ],
     },
     SectionKeys {
+        name: "hold",
+        repeated: true,
+        keys: &[one_end("dst_port"), one_end("protocol"), one_end("dscp"), one_end("time")],
+    },
+    SectionKeys {
         name: "segments",
         repeated: false,
         keys: &[

@@ -123,6 +123,7 @@ impl Daemon {
             changes.extend(difference("name server", &before.dns, &after.dns, String::clone));
         }
         let now = clock::now();
+        self.site.send_waiting(now);
         if let Others::Peers(peers) = &config.others
             && !matches!(config.security, Security::Open)
         {
@@ -167,6 +168,7 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
         ("[carrier]", differs(&(&before.carrier, &before.idle), &(&after.carrier, &after.idle))),
+        ("[[hold]]", differs(&before.hold, &after.hold)),
         ("[security]", differs(&before.security, &after.security)),
         ("[channel]", differs(&before.channel, &after.channel)),
         ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),

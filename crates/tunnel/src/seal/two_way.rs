@@ -190,6 +190,12 @@ impl TwoWay {
         self.peers.get(peer)?.measured
     }
 
+    /// Time at which a keepalive for a peer is due, in whose place a packet may be sent.
+    pub(crate) fn sign_at(&self, peer: usize) -> Option<Instant> {
+        let timers = &self.peers.get(peer)?.timers;
+        timers::earlier(timers.at(timers::PeerTimer::Ask), timers.at(timers::PeerTimer::Sign))
+    }
+
     /// State of the session with a peer; `None`: there is none.
     pub fn session(&self, peer: usize) -> Option<SessionState> {
         Some(self.peers.get(peer)?.current()?.state())

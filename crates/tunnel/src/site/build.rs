@@ -101,6 +101,7 @@ impl Site {
             mesh,
             allowed,
             host_multicast: HostMulticast::of(config),
+            hold: config.hold.clone(),
             narrow,
             common,
             answered_at: None,
@@ -149,7 +150,7 @@ fn pipeline(
         rtp: rtp_start(&config.carrier, random),
     };
     let packager = Packager::new(now, packaging(&config.carrier), &config.others, packager_config)?;
-    Ok(Pipeline { name: name.to_owned(), channel, packager, link })
+    Ok(Pipeline { name: name.to_owned(), channel, packager, link, waiting: Default::default() })
 }
 
 /// True if the seal identifies the source of a body.

@@ -177,7 +177,15 @@ impl Outputs {
             let file = format!("{kind}.toml");
             fs::write(folder.join(&file), run(thinair, folder, &["tunnel", "config", kind])).unwrap();
             self.add(&run(thinair, folder, &["tunnel", "check", &file, "--json"]));
+            if kind != "one-way" {
+                self.add(&run(thinair, folder, &["tunnel", "bill", &file, "--json"]));
+            }
         }
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let [capture, tariff] = ["captures/coap_udp4_observe.pcap", "docs/tariffs/1nce.toml"]
+            .map(|file| format!("{here}/{file}"));
+        let priced = ["tunnel", "bill", "pair.toml", "--capture", &capture, "--tariff", &tariff, "--json"];
+        self.add(&run(thinair, folder, &priced));
         let insecure = "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\ninsecure = true\n";
         fs::write(folder.join("insecure.toml"), insecure).unwrap();
         self.add(&run(thinair, folder, &["tunnel", "check", "insecure.toml", "--json"]));

@@ -34,7 +34,7 @@ const YOUNG: Duration = Duration::from_secs(5);
 const SIGN: Duration = Duration::from_secs(10);
 /// Time without received packets after sending, besides a round trip, at which the session counts as dead.
 const DEAD: Duration = Duration::from_secs(15);
-/// The same after a request for an answer to unanswered packets.
+/// Such a time after a request for an answer to unanswered packets.
 const DEAD_UNHEARD: Duration = Duration::from_secs(5);
 /// Age of a session, besides a round trip, from which on the other end should not use another one.
 const AGREED: Duration = Duration::from_secs(10);
