@@ -13,7 +13,7 @@ use thinair_report::{Cell, Column, Document, Section, Table};
 use thinair_tunnel::config;
 use thinair_tunnel::idle::DAY;
 use thinair_tunnel::site::trial::{Trial, TrialCause, TrialOctets};
-use thinair_tunnel::site_config::{Others, SiteConfig};
+use thinair_tunnel::site_config::{Others, Security, SiteConfig, Suite};
 
 use super::sources::{self, Folders};
 use crate::packets::PacketOptions;
@@ -60,13 +60,14 @@ pub(super) fn run(arguments: &BillArguments) -> anyhow::Result<ExitCode> {
     let tariff = arguments.tariff.as_deref().map(tariff).transpose()?;
     let mut columns = idle(&plan)?;
     if let Some(path) = &arguments.capture {
-        columns.extend(carried(&plan, path, &arguments.packets)?);
+        columns.extend(carried(&plan, path, &arguments.packets, true)?);
     }
+    let tags = tags(&plan, arguments)?;
     match arguments.json {
-        true => {
-            print(&(serde_json::to_string_pretty(&to_json(arguments, &columns, tariff.as_ref()))? + "\n"))?
-        }
-        false => print(&document(&columns, tariff.as_ref()).to_text(&style(PLAIN_WIDTH)))?,
+        true => print(
+            &(serde_json::to_string_pretty(&to_json(arguments, &columns, &tags, tariff.as_ref()))? + "\n"),
+        )?,
+        false => print(&document(&columns, &tags, tariff.as_ref()).to_text(&style(PLAIN_WIDTH)))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -112,8 +113,13 @@ fn idle(plan: &SiteConfig) -> anyhow::Result<Vec<BillColumn>> {
     ])
 }
 
-/// A capture, and a day of such packets.
-fn carried(plan: &SiteConfig, path: &Path, packets: &PacketOptions) -> anyhow::Result<Vec<BillColumn>> {
+/// A capture, and a day of such packets. `is_first`: report packets that are dropped.
+fn carried(
+    plan: &SiteConfig,
+    path: &Path,
+    packets: &PacketOptions,
+    is_first: bool,
+) -> anyhow::Result<Vec<BillColumn>> {
     if let Others::Peers(peers) = &plan.others
         && peers.len() > 1
     {
@@ -146,7 +152,7 @@ fn carried(plan: &SiteConfig, path: &Path, packets: &PacketOptions) -> anyhow::R
         anyhow::bail!("{name} has no IP packet");
     }
     let delivered: u64 = trial.delivered().iter().sum();
-    if delivered < sent {
+    if is_first && delivered < sent {
         eprintln!(
             "note: {} of {sent} packets are dropped: too long, or multicast of a host for itself",
             sent - delivered
@@ -165,6 +171,37 @@ fn carried(plan: &SiteConfig, path: &Path, packets: &PacketOptions) -> anyhow::R
         columns.push(BillColumn { name: "capture_day", title: "a day of it".to_owned(), octets, times });
     }
     Ok(columns)
+}
+
+/// Octets with a tag of another length.
+struct TagCost {
+    tag: usize,
+    idle_day: u64,
+    /// `None` without a capture, or if it can be read only once.
+    capture: Option<u64>,
+}
+
+/// Costs with tags of other lengths between two ends.
+fn tags(plan: &SiteConfig, arguments: &BillArguments) -> anyhow::Result<Vec<TagCost>> {
+    let Security::Key { path, suite, .. } = &plan.security else { return Ok(Vec::new()) };
+    let mut costs = Vec::new();
+    for other in [Suite::ChaCha20Poly1305, Suite::AesCcm8, Suite::AesCcm4] {
+        if other.tag() == suite.tag() {
+            continue;
+        }
+        let security = Security::Key { path: path.clone(), suite: other, negotiates: false };
+        let plan = SiteConfig { security, ..plan.clone() };
+        let total = |columns: Vec<BillColumn>, name| {
+            columns.iter().find(|column| column.name == name).map_or(0, BillColumn::total)
+        };
+        let idle_day = total(idle(&plan)?, "idle_day");
+        let capture = match arguments.capture.as_deref().filter(|path| path.is_file()) {
+            Some(path) => Some(total(carried(&plan, path, &arguments.packets, false)?, "capture")),
+            None => None,
+        };
+        costs.push(TagCost { tag: other.tag(), idle_day, capture });
+    }
+    Ok(costs)
 }
 
 /// Source and destination of an IP packet.
@@ -222,7 +259,7 @@ fn words(cause: TrialCause) -> &'static str {
     }
 }
 
-fn document(columns: &[BillColumn], tariff: Option<&Tariff>) -> Document {
+fn document(columns: &[BillColumn], tags: &[TagCost], tariff: Option<&Tariff>) -> Document {
     let headings = columns.iter().map(|column| Column::number(&column.title));
     let mut table = Table::new("", std::iter::once(Column::text("octets, both directions")).chain(headings));
     let mut row = |name: &str, of: &dyn Fn(&BillColumn) -> Cell| {
@@ -242,10 +279,23 @@ fn document(columns: &[BillColumn], tariff: Option<&Tariff>) -> Document {
         std::iter::once(Cell::text("octets"))
             .chain(columns.iter().map(|column| Cell::integer(column.total()))),
     );
-    Document::new("Bill of the tunnel").section(Section::new("").table(table))
+    let mut section = Section::new("").table(table);
+    for TagCost { tag, idle_day, capture } in tags {
+        let capture = capture.map(|octets| format!(", {octets} for the capture")).unwrap_or_default();
+        section = section.text(format!(
+            "With a tag of {tag} octets: {idle_day} octets on an idle day{capture}. One of 2^{} forged datagrams is accepted.",
+            8 * tag
+        ));
+    }
+    Document::new("Bill of the tunnel").section(section)
 }
 
-fn to_json(arguments: &BillArguments, columns: &[BillColumn], tariff: Option<&Tariff>) -> Value {
+fn to_json(
+    arguments: &BillArguments,
+    columns: &[BillColumn],
+    tags: &[TagCost],
+    tariff: Option<&Tariff>,
+) -> Value {
     let column = |column: &BillColumn| {
         let causes: Map<_, _> = TrialCause::ALL
             .iter()
@@ -267,6 +317,11 @@ fn to_json(arguments: &BillArguments, columns: &[BillColumn], tariff: Option<&Ta
         "idle_day": null,
         "capture": null,
         "capture_day": null,
+        "tags": tags.iter().map(|cost| json!({
+            "tag": cost.tag,
+            "idle_day_octets": cost.idle_day,
+            "capture_octets": cost.capture,
+        })).collect::<Vec<_>>(),
     });
     for (name, value) in columns.iter().map(column) {
         json[name] = value;
