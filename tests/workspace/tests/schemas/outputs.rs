@@ -14,7 +14,8 @@ use thinair_tests::root;
 /// Two ends of a tunnel over the link, an object that is fetched through it, and the status of one end.
 const TUNNEL: &str = r#"
 set -e
-"$T" tunnel run udp://10.9.0.2:7000 --key key --tun t0 --address 10.10.0.1/30 --status "$PWD/status.sock" --billing-unit 64 &
+"$T" tunnel run udp://10.9.0.2:7000 --key key --tun t0 --address 10.10.0.1/30 --status "$PWD/status.sock" --billing-unit 64 --keepalive 25s \
+    --idle-budget 16000 &
 a=$!
 ip netns exec "$THINAIR_B" "$T" tunnel run udp://:7000 --key key --tun t1 --address 10.10.0.2/30 --status none &
 b=$!
