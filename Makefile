@@ -38,7 +38,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s%s\n' '$(BOLD)' '$(1)' "$${CI:+ (after $$SECONDS s)}" '$(PLAIN)'
 
-.PHONY: help demo test peers robustness dist-test package c python bench fuzz lint doc docs sizes results
+.PHONY: help demo test peers robustness dist-test package c python web bench fuzz lint doc docs sizes results
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -85,9 +85,9 @@ test: ## set up, then run every test
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
 		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
-		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
+		echo "thinair-wire, -rohc, -link, -coap, -dtls, -http, -lowpan, -segment and -ule are built for $$target"
 	done
 	for target in $$(scripts/targets $(NO_STD) $(RISC_V)); do
 		RUSTFLAGS='-D warnings' cargo rustc --locked --quiet --target "$$target" -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
@@ -149,6 +149,11 @@ python: ## the Python packages as wheels, into out/python
 	@scripts/need python
 	$(call heading,Wheels)
 	scripts/python wheel out/python
+
+web: ## the page that analyzes captures in a browser, into out/web
+	@scripts/need web
+	$(call heading,The page)
+	scripts/web build out/web
 
 dist-test: ## what takes long: packages, built twice, installed and removed; libraries for C with sanitizers; crates as published
 	@scripts/need dist-test
@@ -255,7 +260,7 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	done
 	$(call heading,Formatting)
 	cargo fmt --all --check
-	for folder in bindings/python firmware fuzz lab/python; do (cd $$folder && cargo fmt --check); done
+	for folder in bindings/python bindings/web firmware fuzz lab/python; do (cd $$folder && cargo fmt --check); done
 	$(call heading,Words of comments)
 	scripts/words
 	$(call heading,Lints)

@@ -1,5 +1,5 @@
--- Wireshark dissector for ROHC packets (RFC 5795) with the CoAP profile of thinair, 0x0181 `coap`, as specified in
--- docs/coap-profile.md. Packets of other profiles go to Wireshark's own dissector.
+-- Wireshark dissector for ROHC packets (RFC 5795) with the profiles of thinair, 0x0181 `coap` and 0x0182 `dtls`, as specified
+-- in docs/coap-profile.md and docs/dtls-profile.md. Packets of other profiles go to Wireshark's own dissector.
 --
 -- A packet is read with the context that the packets before it have left. What would need a context that was not
 -- seen is not guessed: it stays undissected, and expert information says why. CRCs of IR and co_common are
@@ -18,12 +18,13 @@ proto.prefs.others = Pref.bool(
 )
 
 local COAP = 0x181
--- IR packets have its low octet.
-local COAP_OCTET = COAP % 256
+local DTLS = 0x182
+-- IR packets have their low octets.
+local OWN = { [COAP % 256] = COAP, [DTLS % 256] = DTLS }
 
 -- What the numbers mean.
 
-local PROFILES = { [0] = "uncompressed", [2] = "udp", [4] = "ip", [COAP] = "coap" }
+local PROFILES = { [0] = "uncompressed", [2] = "udp", [4] = "ip", [COAP] = "coap", [DTLS] = "dtls" }
 local TYPES = { [0] = "CON", [1] = "NON", [2] = "ACK", [3] = "RST" }
 local CODES = {
     [0] = "0.00 Empty", [1] = "0.01 GET", [2] = "0.02 POST", [3] = "0.03 PUT", [4] = "0.04 DELETE",
@@ -155,6 +156,23 @@ field("uint16", "request_msn", "MSN of the request")
 field("uint8", "request_msn_lsb", "Low bits of the MSN of the request")
 field("string", "token", "Token")
 field("uint16", "udp_checksum", "UDP Checksum", base.HEX)
+-- Profile 0x0182.
+field("uint8", "dtls_ip_id_mode", "IP-ID", base.DEC, { [0] = "constant", [1] = "counted", [2] = "irregular", [3] = "irregular" })
+for _, flag in ipairs { "record", "number", "length" } do
+    field("bool", "dtls_carries_" .. flag, "Carries " .. flag)
+end
+field("bool", "has_msn", "Has the MSN")
+field("uint8", "record_type", "Content type, or first octet of a unified header")
+field("bool", "version_1_0", "DTLS 1.0")
+field("uint8", "nonce_source", "Nonce", base.DEC, { [0] = "none", [1] = "number", [2] = "carried", [3] = "difference" })
+field("uint8", "cid_length", "Length of the connection ID")
+field("bytes", "connection_id", "Connection ID")
+field("bool", "wide", "All bits of epoch and sequence number")
+field("uint16", "epoch", "Epoch")
+field("uint64", "sequence_number", "Sequence number")
+field("bytes", "nonce", "Nonce")
+field("uint16", "record_length", "Length of the first record")
+field("uint16", "encrypted_number", "Encrypted sequence number", base.HEX)
 field("bytes", "payload", "Payload")
 field("bytes", "undissected", "Not dissected")
 field("uint8", "mode", "Mode", base.DEC, MODES)
@@ -1014,6 +1032,133 @@ local function read_compressed(c, context, out)
     out.after, out.t = is_old and context or accepted(next_context, x, t), t
 end
 
+-- Profile 0x0182: what is kept of a flow is `path` with the version and the control fields, and `kind`, the type of its records.
+
+local DTLS_IRREGULAR = 2
+local NONCE_CARRIED = 2
+
+local function read_dtls_control(c, x, path)
+    local v6, range = c:take(1)
+    path.v6 = v6 == 1
+    c.tree:add(F.version, range, path.v6 and 6 or 4)
+    path.df = c:flag("df")
+    path.checksum = c:num("checksum_mode", 2)
+    path.ip_id_mode = c:num("dtls_ip_id_mode", 2)
+    x.length = c:flag("dtls_carries_length")
+    x.has_msn = c:flag("has_msn")
+end
+
+local function read_dtls_ip(c, x, path)
+    c:num("tos", 8)
+    c:num("ttl", 8)
+    if path.v6 then
+        c:reserved(4)
+        c:num("flow_label", 20)
+    end
+    if x.has_msn then
+        x.msn_bits, x.msn_width = c:num("msn", 16), 16
+    end
+    x.ip_id, x.record, x.number, x.is_long = true, true, true, true
+end
+
+local function read_dtls_chain(c, x, path, kind)
+    if not path.v6 and (x.ip_id or path.ip_id_mode >= DTLS_IRREGULAR) then
+        c:num("ip_id", 16)
+    end
+    if x.record then
+        kind.first = c:num("record_type", 8)
+        c:flag("version_1_0")
+        x.nonce = c:num("nonce_source", 2)
+        c:bytes("connection_id", c:num("cid_length", 5))
+    end
+    local is_unified = math.floor(kind.first / 32) == 1
+    if x.number and not is_unified then
+        if c:flag("wide") then
+            c:reserved(7)
+            c:num("epoch", 16)
+            local octets, range = c:octets(6)
+            c.tree:add(F.sequence_number, range, UInt64(uint(octets:sub(3)), uint(octets:sub(1, 2))))
+        else
+            c:num("epoch", 7)
+            local number, range = c:take(16)
+            c.tree:add(F.sequence_number, range, UInt64(number))
+        end
+    end
+    if x.record and x.nonce == NONCE_CARRIED then
+        c:bytes("nonce", 8)
+    end
+    if x.length then
+        c:num("record_length", 16)
+    end
+    if is_unified then
+        c:num("encrypted_number", math.floor(kind.first / 8) % 2 == 1 and 16 or 8)
+    end
+    if x.is_long and path.checksum ~= ZERO then
+        c:num("udp_checksum", 16)
+    end
+end
+
+local function dtls_format_of(first, path)
+    local is_carried = path.checksum == CARRIED
+    if first < 0x80 then
+        return is_carried and "pt_0c" or nil
+    elseif first < 0xC0 then
+        return not is_carried and "pt_1" or nil
+    elseif first < 0xE0 then
+        return is_carried and "pt_2c" or "pt_2"
+    end
+    return first == 0xFB and "co_repair" or first == 0xFD and "IR" or nil
+end
+
+local function read_dtls(c, context, out, start)
+    local first = c.raw:byte(c.first + 1)
+    out.format = dtls_format_of(first, context.path or {})
+    if not out.format then
+        stop("malformed", "no format of profile 0x0182 begins like this")
+    end
+    generated(c.tree, "format", out.format)
+    local x, path, kind = {}, copy(context.path or {}), copy(context.kind or {})
+    if out.format == "IR" then
+        c:take(8)
+        local _, range = c:take(8)
+        c.tree:add(F.profile, range, DTLS)
+        local crc_at = c:position()
+        local crc = c:num("crc", 8)
+        read_dtls_control(c, x, path)
+        read_path_addresses(c, path)
+        read_dtls_ip(c, x, path)
+        read_dtls_chain(c, x, path, kind)
+        verify_crc8(c, start, crc_at, crc)
+    elseif not context.kind then
+        stop("missing", "the IR packet of the flow was not understood")
+    elseif out.format == "co_repair" then
+        c:take(8)
+        c:num("crc", 8)
+        read_dtls_control(c, x, path)
+        read_dtls_ip(c, x, path)
+        read_dtls_chain(c, x, path, kind)
+    else
+        local width = ({ pt_0c = 7, pt_1 = 6 })[out.format] or 16
+        c:take(({ pt_0c = 1, pt_1 = 2 })[out.format] or 3)
+        if width == 16 then
+            x.ip_id = c:flag("carries_ip_id")
+            x.record = c:flag("dtls_carries_record")
+            x.number = c:flag("dtls_carries_number")
+            x.length = c:flag("dtls_carries_length")
+            c:reserved(1)
+        end
+        x.msn_bits, x.msn_width = c:num("msn", width), width
+        if path.checksum == CARRIED then
+            c:num("check", 16)
+        else
+            c:num("crc", 8)
+        end
+        read_dtls_chain(c, x, path, kind)
+    end
+    out.x = x
+    out.after = { profile = DTLS, path = path, kind = kind }
+end
+
 -- Contexts: what each packet changes is kept by the number of its frame, so that frames can be shown in any order.
 -- A frame can hold several packets: those of SNDUs, with ule.lua, which then tells the PID.
 
@@ -1126,7 +1271,7 @@ local function read_feedback(tvb, pinfo, tree, at, len, large)
         end
         local _, back = channels(pinfo)
         local context = context_before(pinfo, back .. "/" .. cid)
-        local is_rfc5225 = context and context.profile == COAP
+        local is_rfc5225 = context and OWN[context.profile % 256]
         -- The context is one of the other channel, which need not be in this capture. Then the CRC that only
         -- RFC 5225 has in this place tells.
         local has_crc = size >= 3 and crc8(data:sub(1, before + 2) .. "\0" .. data:sub(before + 4)) == data:byte(before + 3)
@@ -1261,7 +1406,7 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
             tree:add_proto_expert_info(E.malformed, "the packet ends within its header")
             return
         end
-        profile = profile == COAP_OCTET and COAP or profile
+        profile = OWN[profile] or profile
     end
     local c = Cursor.new(tvb, first_at, rest, tree)
     c.root = tree
@@ -1275,10 +1420,10 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
     end
     if not names_profile then
         generated(tree, "profile", profile)
-    elseif profile ~= COAP then
+    elseif not OWN[profile % 256] then
         tree:add(F.profile, tvb:range(rest, 1), profile)
     end
-    if profile ~= COAP then
+    if not OWN[profile % 256] then
         if not pinfo.visited and first ~= 0xF8 then
             live[key] = { profile = profile }
         end
@@ -1294,13 +1439,16 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
         end
         return
     end
-    pinfo.cols.protocol = "ROHC/CoAP"
+    pinfo.cols.protocol = profile == DTLS and "ROHC/DTLS" or "ROHC/CoAP"
     local known = context and context.profile == profile and context or { profile = profile, templates = {} }
     local done = guarded(c, function()
         if first == 0xFC then
             out.format = "IR-CR"
         elseif first == 0xF8 then
-            stop("malformed", "profile 0x0181 has no IR-DYN")
+            stop("malformed", "the profile has no IR-DYN")
+        end
+        if profile == DTLS then
+            return read_dtls(c, known, out, at)
         end
         if out.format then
             generated(tree, "format", out.format)

@@ -186,7 +186,7 @@ fn keys() -> Keys {
 
 fn two_way(over: Over, end: u8) -> TwoWay {
     let address = (end == 0).then(|| SocketAddr::from(([192, 0, 2, 2], 5_000)));
-    let peers = vec![PeerKeys { keys: keys(), address, keepalive: Some(Duration::from_secs(25)) }];
+    let peers = vec![PeerKeys { keys: keys().into(), address, keepalive: Some(Duration::from_secs(25)) }];
     let suite = if over == Over::Line { Suite::AesCcm8 } else { Suite::ChaCha20Poly1305 };
     TwoWay::new(Instant::ZERO, over, peers, suite, [7; 8], random(end)).expect("one peer")
 }

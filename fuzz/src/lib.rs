@@ -4,6 +4,7 @@
 //! each packet of a flow the fields that change, with matching lengths and checksums.
 
 pub mod coap;
+pub mod dtls;
 pub mod packaging;
 pub mod tcp;
 

@@ -90,7 +90,8 @@ enum {
     THINAIR_ROHC_PROFILE_0104 = 1 << 8,  /**< IP, RFC 5225 */
     THINAIR_ROHC_PROFILE_0007 = 1 << 9,  /**< RTP/UDP-Lite/IP, RFC 4019 */
     THINAIR_ROHC_PROFILE_0008 = 1 << 10, /**< UDP-Lite/IP, RFC 4019 */
-    THINAIR_ROHC_PROFILE_0181 = 1 << 11  /**< CoAP/UDP/IP, docs/coap-profile.md */
+    THINAIR_ROHC_PROFILE_0181 = 1 << 11, /**< CoAP/UDP/IP, docs/coap-profile.md */
+    THINAIR_ROHC_PROFILE_0182 = 1 << 12  /**< DTLS/UDP/IP, docs/dtls-profile.md */
 };
 
 /** Sides of a handle. */

@@ -42,7 +42,7 @@ static void configurations(void) {
     REFUSED(size = 4, THINAIR_ROHC_CONFIG);
     REFUSED(max_cid = 16, THINAIR_ROHC_MAX_CID);
     REFUSED(profiles |= THINAIR_ROHC_PROFILE_0102, THINAIR_ROHC_PROFILES);
-    REFUSED(profiles |= 1 << 12, THINAIR_ROHC_PROFILES);
+    REFUSED(profiles |= 1 << 13, THINAIR_ROHC_PROFILES);
     REFUSED(sides = 0, THINAIR_ROHC_CONFIG);
     REFUSED(sides = 4, THINAIR_ROHC_CONFIG);
     REFUSED(mode = 0, THINAIR_ROHC_CONFIG);

@@ -14,6 +14,7 @@ use thinair_wire::header::chain::HeaderChain;
 
 use crate::abi::{ERROR, OK, OUTPUT_TOO_SMALL, RtpCallback, SEGMENT, Status};
 use crate::clock::Clock;
+use crate::handle::Handle;
 use crate::profiles::Profiles;
 use crate::side::Side;
 use crate::trace::{GENERAL, Trace, WARNING};
@@ -34,10 +35,13 @@ const RTP_HEADER: usize = 12;
 const TIME_BASED_REFRESHES: c_uint = 16;
 
 /// `struct rohc_comp`.
+pub type Comp = Handle<Compression>;
+
+/// A compressor, and what C has set.
 ///
 /// The engine is made with the first packet, so that everything that is set before it counts.
 #[derive(Debug)]
-pub struct Comp {
+pub struct Compression {
     config: CompressorConfig,
     profiles: Profiles,
     engine: Option<Compressor<'static>>,
@@ -72,7 +76,7 @@ struct Last {
     octets_out: usize,
 }
 
-impl Comp {
+impl Compression {
     /// The engine, which is made now if it is not there yet.
     #[inline(always)]
     fn engine(&mut self) -> &mut Compressor<'static> {
@@ -212,7 +216,7 @@ fn asked(callback: RtpCallback, private: *mut c_void, chain: &HeaderChain<'_>) -
     is_rtp.then_some(udp.destination_port)
 }
 
-impl Side for Comp {
+impl Side for Compression {
     fn mrru(&self) -> usize {
         self.mrru
     }

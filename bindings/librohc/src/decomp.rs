@@ -12,6 +12,7 @@ use thinair_rohc::{
 use crate::abi::{BAD_CRC, Buf, ERROR, MALFORMED, NO_CONTEXT, OUTPUT_TOO_SMALL, Status};
 use crate::clock::Clock;
 use crate::comp::BLOCKS;
+use crate::handle::Handle;
 use crate::profiles::Profiles;
 use crate::side::Side;
 use crate::trace::{GENERAL, Trace, WARNING};
@@ -22,10 +23,13 @@ pub mod functions;
 const IR_AGAIN: u16 = 8;
 
 /// `struct rohc_decomp`.
+pub type Decomp = Handle<Decompression>;
+
+/// A decompressor, and what C has set.
 ///
 /// The engine is made with the first packet, so that everything that is set before it counts.
 #[derive(Debug)]
-pub struct Decomp {
+pub struct Decompression {
     config: DecompressorConfig,
     profiles: Profiles,
     engine: Option<Decompressor<'static>>,
@@ -65,7 +69,7 @@ struct Last {
     octets_out: usize,
 }
 
-impl Decomp {
+impl Decompression {
     #[cold]
     fn begin(&mut self) {
         let channel = self.profiles.on(self.config.channel);
@@ -180,7 +184,7 @@ fn status(error: DecompressError) -> Status {
     }
 }
 
-impl Side for Decomp {
+impl Side for Decompression {
     fn mrru(&self) -> usize {
         self.config.channel.mrru()
     }

@@ -6,12 +6,14 @@
 //! - [`abi`]: structures and numbers as C sees them.
 //! - [`comp`] and [`decomp`]: the functions of the two sides.
 //! - [`text`]: the functions that turn numbers to text.
+//! - [`handle`]: a pointer of C, with one call at a time.
 //! - `side`: what the two sides have in common; `profiles`, `clock`, `trace`: what each has of its own.
 
 pub mod abi;
 mod clock;
 pub mod comp;
 pub mod decomp;
+pub mod handle;
 mod profiles;
 mod side;
 pub mod text;

@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_uint};
 use thinair_rohc::{Channel, CidSpace, ProfileSet};
 
 use crate::abi::{LARGE_CID, SMALL_CID, listed};
+use crate::handle::Handle;
 use crate::profiles::Profiles;
 
 /// A channel of these parameters, without profiles.
@@ -60,13 +61,15 @@ pub(crate) trait Side {
 ///
 /// `side` is null or a handle, and lists are as for [`listed`].
 pub(crate) unsafe extern "C" fn turn_all<S: Side, const ON: bool>(
-    side: *mut S,
+    side: *mut Handle<S>,
     registers: *const u64,
     count: usize,
     stack: *const u64,
 ) -> bool {
     // SAFETY: the caller of the variadic function promises it.
-    let (Some(side), numbers) = (unsafe { side.as_mut() }, unsafe { listed(registers, count, stack) }) else {
+    let (Some(mut side), numbers) =
+        (unsafe { Handle::enter(side) }, unsafe { listed(registers, count, stack) })
+    else {
         return false;
     };
     let mut turn =
@@ -85,7 +88,8 @@ macro_rules! functions {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(this: *mut $side $(, $argument: $type)*) -> bool {
             // SAFETY: as the caller promises.
-            let Some($this) = (unsafe { this.as_mut() }) else { return false };
+            let Some(mut call) = (unsafe { $crate::handle::Handle::enter(this) }) else { return false };
+            let $this = &mut *call;
             $body
         })+
     };

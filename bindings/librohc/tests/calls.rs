@@ -222,3 +222,57 @@ fn outputs_must_be_apart() {
     }
     close(pair);
 }
+
+/// A callback that calls back: what the handles of its own call answer to it.
+struct CallsBack {
+    comp: *mut Comp,
+    answers: [bool; 4],
+    is_done: bool,
+}
+
+unsafe extern "C" fn calls_back(
+    _: *const u8,
+    _: *const u8,
+    _: *const u8,
+    _: c_uint,
+    private: *mut c_void,
+) -> bool {
+    let this = private.cast::<CallsBack>();
+    unsafe {
+        let comp = (*this).comp;
+        let (mut packet, mut rohc, mut mrru) = (PACKET.to_vec(), [0; 300], 0);
+        let mut out = buf(&mut rohc, 0, 0);
+        (*this).answers = [
+            rohc_compress4(comp, buf(&mut packet, 0, PACKET.len()), &mut out) == ERROR,
+            !rohc_comp_set_mrru(comp, 100),
+            !rohc_comp_get_mrru(comp, &mut mrru),
+            !rohc_comp_force_contexts_reinit(comp),
+        ];
+        // Nothing is freed.
+        rohc_comp_free(comp);
+        (*this).is_done = true;
+    }
+    false
+}
+
+#[test]
+fn a_callback_that_calls_back_gets_an_error() {
+    let pair = open();
+    let mut seen = CallsBack { comp: pair.0, answers: [false; 4], is_done: false };
+    let seen = &raw mut seen;
+    unsafe {
+        assert!(rohc_comp_set_rtp_detection_cb(pair.0, Some(calls_back), seen.cast()));
+        // With a payload as long as the header of RTP, so that the callback is asked.
+        let (mut input, mut rohc) = ([PACKET, &[0; 3]].concat(), [0; 300]);
+        (input[5], input[45]) = (20, 20);
+        let len = input.len();
+        assert_eq!(rohc_compress4(pair.0, buf(&mut input, 0, len), &mut buf(&mut rohc, 0, 0)), OK);
+        assert!((*seen).is_done);
+        assert_eq!((*seen).answers, [true; 4]);
+        // Behind the call everything works.
+        assert!(rohc_comp_set_rtp_detection_cb(pair.0, None, null_mut()));
+        assert!(rohc_comp_force_contexts_reinit(pair.0));
+        carry(pair);
+    }
+    close(pair);
+}

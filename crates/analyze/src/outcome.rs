@@ -356,7 +356,7 @@ pub struct Traffic {
 /// Results of one scheme.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheme {
-    /// `rohc-v1`, `coap`, `tcp`, `schc` or `6lowpan`.
+    /// `rohc-v1`, `coap`, `dtls`, `tcp`, `schc` or `6lowpan`.
     #[serde(deserialize_with = "names")]
     pub scheme: Name,
     /// `u`, `o` or `r`; `None` for schemes without modes.

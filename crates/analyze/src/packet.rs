@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use thinair_rohc::Ports;
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, NotIp, Oddity};
 use thinair_wire::header::coap::{self, Coap, Code};
+use thinair_wire::header::dtls::Record;
 use thinair_wire::header::esp::Esp;
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::Rtp;
@@ -128,6 +129,12 @@ impl<'p> ParsedPacket<'p> {
             coap::CoapOptionsEnd::NoPayload => Some(datagram.len()),
             coap::CoapOptionsEnd::MarkerWithoutPayload | coap::CoapOptionsEnd::Malformed { .. } => None,
         }
+    }
+
+    /// True for a datagram of records of DTLS 1.0 or 1.2, on any port.
+    pub(crate) fn is_dtls(&self) -> bool {
+        let datagram = self.datagram.filter(|_| self.key.protocol == protocol::UDP);
+        datagram.is_some_and(|datagram| Record::read(datagram, 0).is_some())
     }
 
     /// True for a UDP datagram to or from one of these ports.

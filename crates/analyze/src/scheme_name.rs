@@ -15,6 +15,8 @@ pub enum SchemeName {
     RohcV2,
     /// `coap`
     Coap,
+    /// `dtls`
+    Dtls,
     /// `tcp`
     Tcp,
     /// `schc`
@@ -42,10 +44,11 @@ pub enum SchemeError {
 
 impl SchemeName {
     /// All names.
-    pub const ALL: [Self; 6] = [Self::RohcV1, Self::RohcV2, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
+    pub const ALL: [Self; 7] =
+        [Self::RohcV1, Self::RohcV2, Self::Coap, Self::Dtls, Self::Tcp, Self::Schc, Self::Lowpan];
 
     /// Schemes of a default comparison, as far as they [apply](crate::Survey::applicable) to the captures.
-    pub const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
+    pub const USUAL: [Self; 6] = [Self::RohcV1, Self::Coap, Self::Dtls, Self::Tcp, Self::Schc, Self::Lowpan];
 
     /// The name, as in [`SchemeSpec::name`].
     pub const fn name(self) -> &'static str {
@@ -53,6 +56,7 @@ impl SchemeName {
             Self::RohcV1 => "rohc-v1",
             Self::RohcV2 => "rohc-v2",
             Self::Coap => "coap",
+            Self::Dtls => "dtls",
             Self::Tcp => "tcp",
             Self::Schc => SchemeSpec::Schc.name(),
             Self::Lowpan => SchemeSpec::Lowpan.name(),
@@ -67,6 +71,7 @@ impl SchemeName {
             }
             Self::RohcV2 => "ROHC with the profiles RTP, UDP, UDP-Lite, ESP and IP of RFC 5225",
             Self::Coap => "rohc-v1 and the profile for CoAP (`coap`)",
+            Self::Dtls => "coap and the profile for DTLS records (`dtls`)",
             Self::Tcp => "coap and the profile for TCP (RFC 6846)",
             Self::Schc => "SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends",
             Self::Lowpan => "6LoWPAN (RFC 6282) with the prefixes of the capture as contexts; IPv6 only",
@@ -90,6 +95,7 @@ impl SchemeName {
             Self::RohcV1 => rohc(v1, &[]),
             Self::RohcV2 => rohc(ProfileSet::v2(), &[]),
             Self::Coap => rohc(v1, &[ProfileId::Coap]),
+            Self::Dtls => rohc(v1, &[ProfileId::Coap, ProfileId::Dtls]),
             Self::Tcp => rohc(v1, &[ProfileId::Coap, ProfileId::Tcp]),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
             Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),

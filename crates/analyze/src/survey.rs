@@ -47,6 +47,7 @@ pub(crate) struct Facts {
     most_flows: usize,
     has_ipv6: bool,
     has_coap: bool,
+    has_dtls: bool,
     has_tcp: bool,
 }
 
@@ -56,6 +57,7 @@ impl Facts {
         self.most_flows = self.most_flows.max(other.most_flows);
         self.has_ipv6 |= other.has_ipv6;
         self.has_coap |= other.has_coap;
+        self.has_dtls |= other.has_dtls;
         self.has_tcp |= other.has_tcp;
     }
 }
@@ -229,6 +231,7 @@ impl Survey {
                         let is_of_coap = |port| ports.has(port);
                         self.facts.has_coap |= packet.key.protocol == protocol::UDP
                             && packet.key.ports.is_some_and(|(a, b)| is_of_coap(a) || is_of_coap(b));
+                        self.facts.has_dtls |= packet.is_dtls();
                         self.facts.has_tcp |= packet.key.protocol == protocol::TCP;
                         self.facts.has_ipv6 |= packet.octets.first().is_some_and(|first| first >> 4 == 6);
                     }
@@ -347,6 +350,7 @@ impl Facts {
     pub(crate) fn useful(&self, profiles: ProfileSet) -> ProfileSet {
         let is_useful = |profile: &ProfileId| match profile {
             ProfileId::Coap => self.has_coap,
+            ProfileId::Dtls => self.has_dtls,
             ProfileId::Tcp => self.has_tcp,
             _ => true,
         };

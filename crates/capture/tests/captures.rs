@@ -31,6 +31,8 @@ const OWN: [(&str, u64, u64); 42] = [
     ("coap_udp6_post_query_cbor.pcap", 600, 0),
     ("coaps_udp4_dtls_psk.pcap", 50, 0),
     ("dns_udp4_dig_new_port_each.pcap", 30, 0),
+    ("dtls_udp4_openssl_gcm.pcap", 56, 0),
+    ("dtls_udp6_openssl_ccm8.pcap", 36, 0),
     ("dtls_udp6_openssl_new_port_each.pcap", 60, 0),
     ("esp4_transport.pcap", 120, 0),
     ("esp4_tunnel.pcap", 120, 0),

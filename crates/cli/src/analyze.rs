@@ -1,12 +1,14 @@
 //! `thinair analyze`: cost of each flow of a capture, and savings by header compression.
 //!
 //! This module reads arguments and captures and sets the exit status. `thinair-analyze` computes the results;
-//! [`text`] prints them on a terminal, [`page`] as an HTML page.
+//! [`text`] prints them on a terminal, [`page`] as an HTML page. [`Results`] are for callers without files and terminal, such
+//! as a browser.
 
 mod advice;
 mod json;
 mod live;
 mod page;
+mod results;
 mod rows;
 pub(crate) mod source;
 mod text;
@@ -14,6 +16,7 @@ mod unusable;
 pub(crate) mod words;
 
 use std::fs;
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,7 +32,9 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, Ports, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
+pub use self::results::{Results, check};
 use self::source::{Captures, is_file};
+pub use self::source::{ReadAt, Reading};
 use crate::learn;
 use crate::options::{ChannelOptions, CidOption, MOST_BASES};
 use crate::packets::PacketOptions;
@@ -180,15 +185,12 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
             live_settings.schemes = live_schemes(arguments, &settings.channel)?;
             let capture = live::capture(&arguments.live, name, &live_settings)?;
             settings.duration = Some(capture.duration);
-            (Captures::of(name, capture.file), Some(capture.dropped))
+            let is_kept = arguments.live.written().iter().any(|path| is_file(path));
+            (Captures::of(name, capture.file, is_kept), Some(capture.dropped))
         }
         None => (Captures::open(&arguments.files)?, None),
     };
-    settings.schemes = named(arguments, &settings.channel)?;
-    let survey = captures.survey(&settings)?;
-    settings.learned = learned(arguments, &survey, &captures)?;
-    settings.schemes = schemes(arguments, &settings, &survey);
-    let mut outcome = captures.analyze(&settings, &survey, arguments.jobs)?;
+    let mut outcome = analyzed(arguments, &mut settings, &mut captures, |_| ())?;
     for input in &mut outcome.inputs {
         input.dropped = dropped;
     }
@@ -200,14 +202,15 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
             eprintln!("thinair: {line}");
         }
         if arguments.json {
-            json::print(&outcome)?;
+            print_pieces(|out| json::write(&outcome, out))?;
         }
         return Ok(ExitCode::FAILURE);
     }
 
-    match arguments.json {
-        true => json::print(&outcome)?,
-        false => print(&shown(arguments, &settings, &outcome))?,
+    match (arguments.json, arguments.csv) {
+        (true, _) => print_pieces(|out| json::write(&outcome, out))?,
+        (_, true) => print_pieces(|out| text::write_flows_csv(&outcome, out))?,
+        (false, false) => print(&shown(arguments, &settings, &outcome))?,
     }
     if let Some(path) = &arguments.html {
         let advice = advice(Numerals::TYPESET, arguments, &settings, &outcome);
@@ -216,6 +219,36 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
         eprintln!("thinair: wrote {}", path.display());
     }
     Ok(verdict(arguments, &outcome))
+}
+
+/// Reads all captures two or three times, and chooses the schemes if none are given. `begin` is called before each reading.
+fn analyzed(
+    arguments: &AnalyzeArguments,
+    settings: &mut Settings,
+    captures: &mut Captures,
+    mut begin: impl FnMut(Reading),
+) -> anyhow::Result<Outcome> {
+    settings.schemes = named(arguments, &settings.channel)?;
+    begin(Reading::Survey);
+    let survey = captures.survey(settings)?;
+    if learns(arguments, &survey, captures) {
+        begin(Reading::Learning);
+        settings.learned = learned(arguments, captures)?;
+    }
+    settings.schemes = schemes(arguments, settings, &survey);
+    begin(Reading::Analysis);
+    captures.analyze(settings, &survey, arguments.jobs)
+}
+
+/// Prints a document that is written in pieces.
+fn print_pieces(
+    write: impl FnOnce(&mut BufWriter<io::StdoutLock<'_>>) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush());
+    // A failed write is not repeated.
+    let _ = out.into_parts();
+    crate::terminal::written(written)
 }
 
 fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
@@ -248,17 +281,18 @@ fn tariff(path: &Path) -> anyhow::Result<Tariff> {
     Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))
 }
 
-/// Learns bases of profile `coap` from the captures. Returns none if a template file or schemes are given.
-fn learned(arguments: &AnalyzeArguments, survey: &Survey, captures: &Captures) -> anyhow::Result<Vec<Base>> {
+/// True if bases of profile `coap` are learned from the captures: not if a template file or schemes are given.
+fn learns(arguments: &AnalyzeArguments, survey: &Survey, captures: &Captures) -> bool {
     let options = &arguments.channel;
     let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
-    let kept = arguments.kept().iter().enumerate().filter(|(at, _)| !captures.is_left_out(*at));
-    let files: Vec<_> = kept.map(|(_, file)| file.clone()).collect();
-    if !is_asked || !survey.has_coap() || files.is_empty() || !files.iter().all(|file| is_file(file)) {
-        return Ok(Vec::new());
-    }
+    is_asked && survey.has_coap() && captures.are_kept
+}
+
+fn learned(arguments: &AnalyzeArguments, captures: &Captures) -> anyhow::Result<Vec<Base>> {
+    let options = &arguments.channel;
     let ports = options.coap_ports.unwrap_or(Ports::COAP);
-    let (bases, _) = learn::bases(&files, &arguments.packets, options.coap_checksum, ports, MOST_BASES)?;
+    let captures = captures.reopened();
+    let (bases, _) = learn::bases(captures, &arguments.packets, options.coap_checksum, ports, MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())
 }
 
@@ -331,9 +365,6 @@ fn schemes(arguments: &AnalyzeArguments, settings: &Settings, survey: &Survey) -
 
 /// Returns the text for standard output.
 fn shown(arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -> String {
-    if arguments.csv {
-        return text::flows_csv(outcome);
-    }
     let most_flows = if arguments.all_flows { usize::MAX } else { text::MOST_FLOWS };
     let (style, room) = (style(PLAIN_WIDTH), sentence_width());
     let report = match arguments.all {

@@ -46,7 +46,7 @@ pub(crate) enum CoapCommand {
     /// List the resources of a server (/.well-known/core, RFC 6690)
     #[command(after_long_help = request::EXIT_STATUS)]
     Discover(Box<request::RequestArguments>),
-    /// Make a security context for a client and a server (OSCORE, RFC 8613)
+    /// Make a secret for a client and a server: a security context of OSCORE (RFC 8613), or a pre-shared key
     Keygen(keygen::KeygenArguments),
     /// Serve a folder, or test resources
     Serve(serve::ServeArguments),

@@ -3,7 +3,7 @@
 mod merge;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thinair_rohc::profile::coap::{Base, ChecksumMode};
 use thinair_rohc::{
@@ -22,8 +22,8 @@ use crate::usage::Usage;
 const ROOM: usize = 1_024;
 
 /// Returns at most `most` bases learned from captures, each with a comment, and the number of bases omitted.
-pub(crate) fn bases(
-    captures: &[PathBuf],
+pub(crate) fn bases<'c>(
+    captures: impl Iterator<Item = anyhow::Result<OpenCapture<'c>>>,
     packets: &PacketOptions,
     checksum: ChecksumOption,
     ports: Ports,
@@ -31,7 +31,7 @@ pub(crate) fn bases(
 ) -> anyhow::Result<(Vec<(Base, String)>, usize)> {
     let mut flows = Vec::new();
     for capture in captures {
-        flows.extend(learn(capture, packets, checksum, ports)?);
+        flows.extend(learn(capture?, packets, checksum, ports)?);
     }
     let learned = merged(flows, most);
     let bases = learned.iter().take(most).map(|learned| (learned.to_base(), learned.comment())).collect();
@@ -40,7 +40,7 @@ pub(crate) fn bases(
 
 /// Returns the flows of a capture, each with the base that a compressor learned from it.
 fn learn(
-    capture: &Path,
+    mut input: OpenCapture<'_>,
     packets: &PacketOptions,
     checksum: ChecksumOption,
     ports: Ports,
@@ -50,7 +50,6 @@ fn learn(
     config.refresh = Refresh::Off;
     config.coap.ports = ports;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
-    let mut input = OpenCapture::open(capture)?;
     let mut unpack = packets.unpack().map_err(Usage::error)?;
     let (mut clock, mut skipped, mut rohc) = (RecordClock::default(), ReasonTally::default(), Vec::new());
     let mut seen: HashMap<FlowEnds, SeenFlow> = HashMap::new();
@@ -75,7 +74,8 @@ fn learn(
             seen.is_coap = false;
         }
     }
-    let name = capture.file_name().map_or_else(|| input.name.clone(), |name| name.display().to_string());
+    let file_name = Path::new(&input.name).file_name();
+    let name = file_name.map_or_else(|| input.name.clone(), |name| name.display().to_string());
     let bases = compressor.learned_bases();
     let known = bases.filter_map(|base| Some((base, seen.get(&FlowEnds::of_base(&base))?)));
     let flows = known.filter(|(base, seen)| seen.is_coap && is_writable(base));

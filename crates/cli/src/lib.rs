@@ -1,5 +1,5 @@
-//! Commands of `thinair` ([`main`]), and modules for other commands in its style: [`terminal`], [`usage`],
-//! [`values`], [`help`] and [`manual`].
+//! Commands of `thinair` ([`main`]), `analyze` as a function ([`analyze::Results`]), and modules for other commands in its
+//! style: [`terminal`], [`usage`], [`values`], [`help`] and [`manual`].
 
 // Builds with fewer features leave parts of the shared modules unused.
 #![cfg_attr(
@@ -8,7 +8,7 @@
 )]
 
 #[cfg(feature = "analyze")]
-mod analyze;
+pub mod analyze;
 #[cfg(feature = "coap")]
 pub mod base64;
 #[cfg(feature = "analyze")]

@@ -146,7 +146,7 @@ pub(crate) struct ChannelOptions {
     /// UDP and UDP-Lite destination ports of RTP, at most 8, separated by commas
     #[arg(long, value_name = "LIST", value_parser = rtp_ports, hide_short_help = true, help_heading = "RTP")]
     pub(crate) rtp_ports: Option<RtpPorts>,
-    /// Treatment of UDP checksums in profile `coap`, SCHC and 6LoWPAN
+    /// Treatment of UDP checksums in profiles `coap` and `dtls`, SCHC and 6LoWPAN
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry, hide_short_help = true, help_heading = "CoAP")]
     pub(crate) coap_checksum: ChecksumOption,
     /// Smallest packet format of profile `coap`

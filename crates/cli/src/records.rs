@@ -19,12 +19,12 @@ pub(crate) fn name(path: &Path, stdio: &str) -> String {
 }
 
 /// An open capture.
-pub(crate) struct OpenCapture {
+pub(crate) struct OpenCapture<'c> {
     pub(crate) name: String,
-    pub(crate) reader: Reader<Box<dyn Read>>,
+    pub(crate) reader: Reader<Box<dyn Read + 'c>>,
 }
 
-impl OpenCapture {
+impl<'c> OpenCapture<'c> {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name(path, "standard input");
         let read: Box<dyn Read> = if is_stdio(path) {
@@ -32,6 +32,11 @@ impl OpenCapture {
         } else {
             Box::new(File::open(path).with_context(|| format!("cannot open {name}"))?)
         };
+        Self::new(name, read)
+    }
+
+    /// Reads the file header.
+    pub(crate) fn new(name: String, read: Box<dyn Read + 'c>) -> anyhow::Result<Self> {
         let reader = Reader::new(read).with_context(|| format!("cannot read {name}"))?;
         Ok(Self { name, reader })
     }

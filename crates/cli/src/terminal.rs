@@ -11,8 +11,7 @@ pub fn style(plain_width: usize) -> Style {
     if !stdout.is_terminal() {
         return Style::plain(plain_width);
     }
-    let width =
-        terminal_size::terminal_size_of(&stdout).map_or(plain_width, |(width, _)| usize::from(width.0));
+    let width = columns().unwrap_or(plain_width);
     // https://no-color.org: colors are off if the variable is set and not empty.
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -22,9 +21,16 @@ pub fn style(plain_width: usize) -> Style {
 /// Returns the columns for sentences: those of the terminal, or no limit if standard output is no terminal, so that lines can
 /// be searched.
 pub fn sentence_width() -> usize {
-    let stdout = io::stdout();
-    let size = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout)).flatten();
-    size.map_or(usize::MAX, |(width, _)| usize::from(width.0))
+    io::stdout().is_terminal().then(columns).flatten().unwrap_or(usize::MAX)
+}
+
+/// Columns of the terminal.
+fn columns() -> Option<usize> {
+    #[cfg(any(unix, windows))]
+    let size = terminal_size::terminal_size_of(io::stdout());
+    #[cfg(not(any(unix, windows)))]
+    let size = terminal_size::terminal_size();
+    size.map(|(width, _)| usize::from(width.0))
 }
 
 /// Appends a sentence behind `label`, in lines of at most `most` columns; lines after the first are indented as far as the

@@ -86,6 +86,8 @@ pub struct Limits {
     pub max_flights: usize,
     /// Largest number of observers of all resources. Default: 256.
     pub max_observers: usize,
+    /// Largest number of observers of one peer, which thus leaves room for others. Default: 64.
+    pub max_observers_of_peer: usize,
     /// Largest number of replies that wait for [`poll_transmit`](crate::Endpoint::poll_transmit). Further ones are
     /// dropped, as by a full socket. Default: 1,024.
     pub max_replies: usize,
@@ -118,6 +120,7 @@ impl Limits {
         max_calls: 256,
         max_flights: 512,
         max_observers: 256,
+        max_observers_of_peer: 64,
         max_replies: 1_024,
         remembered: 4_096,
         remembered_octets: 1 << 16,

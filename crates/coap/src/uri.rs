@@ -28,11 +28,16 @@ use text::{UriPart, encoded};
 /// Port of `coap` and `coap+tcp`.
 pub const PORT: u16 = 5683;
 
-/// Transport of messages. RFC 7252, section 6.1; RFC 8323, section 8.1.
+/// Port of `coaps`.
+pub const SECURE_PORT: u16 = 5684;
+
+/// Transport of messages. RFC 7252, section 6; RFC 8323, section 8.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// `coap`: datagrams.
     Coap,
+    /// `coaps`: datagrams in DTLS.
+    Coaps,
     /// `coap+tcp`: a stream.
     CoapTcp,
 }
@@ -42,7 +47,16 @@ impl Scheme {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
+            Self::Coaps => "coaps",
             Self::CoapTcp => "coap+tcp",
+        }
+    }
+
+    /// Returns its port.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Coap | Self::CoapTcp => PORT,
+            Self::Coaps => SECURE_PORT,
         }
     }
 }
@@ -93,7 +107,7 @@ pub struct UriError {
 pub enum Fault {
     /// No scheme, or no `//` after it.
     NotAbsolute,
-    /// `coaps`, `coaps+tcp`, `coaps+ws`: TLS and DTLS are not supported.
+    /// `coaps+tcp`, `coaps+ws`: TLS is not supported.
     NeedsTls,
     /// `coap+ws`: WebSockets are not supported.
     NeedsWebSocket,
@@ -125,11 +139,11 @@ impl fmt::Display for UriError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.fault {
             Fault::NotAbsolute => "not an absolute URI, as in coap://host/path",
-            Fault::NeedsTls => "coaps needs TLS or DTLS, which are not supported; use coap or coap+tcp",
+            Fault::NeedsTls => "coaps+tcp and coaps+ws need TLS, which is not supported; use coaps",
             Fault::NeedsWebSocket => {
                 "coap+ws needs WebSockets, which are not supported; use coap or coap+tcp"
             }
-            Fault::Scheme => "not a CoAP scheme; use coap or coap+tcp",
+            Fault::Scheme => "not a CoAP scheme; use coap, coaps or coap+tcp",
             Fault::Fragment => "a CoAP URI has no fragment; write # as %23",
             Fault::UserInfo => "a CoAP URI has no user before the host",
             Fault::NoHost => "the host is missing",
@@ -235,7 +249,7 @@ impl fmt::Display for Uri {
     /// Writes the URI in normal form. RFC 7252, section 6.5.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme.name(), self.host)?;
-        if self.port != PORT {
+        if self.port != self.scheme.port() {
             write!(f, ":{}", self.port)?;
         }
         f.write_str(&self.resource())

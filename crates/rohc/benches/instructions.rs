@@ -41,6 +41,7 @@ use Format::{CoCommon, Ir, IrDyn, Normal, Pt0Crc3, Pt0c, Pt1, Pt1SeqTs, Pt2};
 use Format::{Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
 use common::coap::FlowName::{A, D, HRsp};
 use common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram_of};
+use common::dtls::DtlsFlow;
 use common::media::{Media, MediaKind};
 use common::tcp::{Outer, TcpPacket, timestamps};
 use common::{IpLayer, SplitMix64, TestFlow};
@@ -94,6 +95,9 @@ macro_rules! measure {
         #[bench::v2_rtp_udp_ipv4_pt_1_seq_ts(PreparedCall::before(media(MediaKind::Rtp, &[V4]).pausing().by_v2().until(Pt1SeqTs)))]
         #[bench::v2_esp_ipv4_pt_0_crc3(PreparedCall::before(media(MediaKind::Esp, &[V4]).by_v2().until(Pt0Crc3)))]
         #[bench::v2_ip_ipv4_pt_0_crc3(PreparedCall::before(ip(&[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::dtls_ipv4_pt_0c(PreparedCall::before(dtls(V4).until(Pt0c)))]
+        #[bench::dtls_ipv6_pt_0c(PreparedCall::before(dtls(V6).until(Pt0c)))]
+        #[bench::dtls_ipv6_pt_1(PreparedCall::before(dtls(V6).elided().until(Pt1)))]
         #[bench::uncompressed_normal(PreparedCall::before(udp(&[V4]).uncompressed().until(Normal)))]
         fn $name(ready: &'static mut PreparedCall<$side>) -> Result<<$side as MeasuredSide>::Done, <$side as MeasuredSide>::Error> {
             ready.go()
@@ -153,6 +157,9 @@ struct MeasuredCase {
     refresh: Refresh,
     /// A connection instead of the flow, and the change before each of its packets.
     segment: Option<(TcpPacket, PacketChange)>,
+    /// Records instead of the flow.
+    records: Option<DtlsFlow>,
+    integrity: Integrity,
 }
 
 const V4: bool = false;
@@ -168,7 +175,17 @@ fn udp(versions: &[bool]) -> MeasuredCase {
         format: Uo0,
         refresh: Refresh::default(),
         segment: None,
+        records: None,
+        integrity: Integrity::None,
     }
+}
+
+/// Records of DTLS 1.2 with 9 octets of plaintext and CCM_8.
+fn dtls(six: bool) -> MeasuredCase {
+    let mut case = udp(&[six]);
+    case.profiles = ProfileSet::v1().with(ProfileId::Dtls).expect("it has no rival");
+    case.records = Some(DtlsFlow::new(six));
+    case
 }
 
 /// Removes UDP behind the IP headers.
@@ -261,6 +278,12 @@ impl MeasuredCase {
         self
     }
 
+    /// Leaves the UDP checksum out where the profile may.
+    fn elided(mut self) -> Self {
+        self.integrity = Integrity::Crc32;
+        self
+    }
+
     fn opening(mut self) -> Self {
         self.settled = 0;
         self
@@ -273,7 +296,8 @@ impl MeasuredCase {
     }
 
     fn channel(&self) -> Channel {
-        Channel::new(CidSpace::Small, 15, self.profiles).expect("15 is a small CID")
+        let channel = Channel::new(CidSpace::Small, 15, self.profiles).expect("15 is a small CID");
+        channel.with_integrity_below(self.integrity)
     }
 
     /// Returns the packets up to the one that is measured, each with its compressed form.
@@ -282,12 +306,13 @@ impl MeasuredCase {
         let mut packets = Vec::new();
         loop {
             (self.change)(&mut self.flow, packets.len());
-            let packet = match &mut self.segment {
-                Some((packet, change)) => {
+            let packet = match (&mut self.segment, &mut self.records) {
+                (Some((packet, change)), _) => {
                     change(packet);
                     packet.octets()
                 }
-                None => self.flow.packet(&mut random),
+                (None, Some(records)) => records.next(&mut random),
+                (None, None) => self.flow.packet(&mut random),
             };
             let mut out = [0; ROOM];
             let done = compressor.compress(at(packets.len()), &packet, &mut out).expect("there is room");

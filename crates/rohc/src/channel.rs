@@ -18,7 +18,7 @@ pub struct Channel {
 
 /// Integrity check of the carrier below, which keeps damage on the link from the decompressor.
 ///
-/// Profile 0x0181 leaves out a correct UDP checksum, to be computed by the receiver, only where the carrier checks
+/// Profiles 0x0181 and 0x0182 leave out a correct UDP checksum, to be computed by the receiver, only where the carrier checks
 /// every frame at least as well (RFC 6282, section 4.3.2; RFC 8724, section 10.11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Integrity {

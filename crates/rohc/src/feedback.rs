@@ -38,7 +38,7 @@ pub enum FeedbackForm {
     /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
     #[default]
     Rfc3095,
-    /// RFC 6846, section 8.3: 14 bits of MSN and a CRC-8, then options. Profiles 0x0006 and 0x0181 have it.
+    /// RFC 6846, section 8.3: 14 bits of MSN and a CRC-8, then options. Profiles 0x0006, 0x0181 and 0x0182 have it.
     Rfc6846,
     /// RFC 5225, section 6.9: as RFC 6846, with other options; an unknown option invalidates the element.
     Rfc5225,
@@ -48,7 +48,7 @@ impl FeedbackForm {
     /// Returns the form that a profile uses.
     pub const fn of(profile: ProfileId) -> Self {
         match profile {
-            ProfileId::Tcp | ProfileId::Coap => Self::Rfc6846,
+            ProfileId::Tcp | ProfileId::Coap | ProfileId::Dtls => Self::Rfc6846,
             ProfileId::RtpV2
             | ProfileId::UdpV2
             | ProfileId::EspV2
@@ -60,8 +60,8 @@ impl FeedbackForm {
     }
 }
 
-/// One feedback element in the format of the RFC 3095 family; with [`FeedbackForm::Rfc6846`], in that of profiles 0x0006
-/// and 0x0181.
+/// One feedback element in the format of the RFC 3095 family; with [`FeedbackForm::Rfc6846`], in that of profiles 0x0006,
+/// 0x0181 and 0x0182.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
     /// CID of the context.

@@ -80,6 +80,8 @@ identifiers! {
     UdpLiteV2 = 0x0108 "udp-lite-v2" "v2",
     /// 0x0181, CoAP/UDP/IP: `docs/coap-profile.md`.
     Coap = 0x0181 "coap" "coap",
+    /// 0x0182, DTLS/UDP/IP: `docs/dtls-profile.md`.
+    Dtls = 0x0182 "dtls" "dtls",
 }
 
 impl ProfileId {
@@ -142,10 +144,10 @@ formats! {
     "RFC 5225, section 6.8.2.4":
         Pt0Crc3 "pt_0_crc3" Pt0Crc7 "pt_0_crc7" Pt1Rnd "pt_1_rnd" Pt1SeqId "pt_1_seq_id" Pt1SeqTs "pt_1_seq_ts"
         Pt2Rnd "pt_2_rnd" Pt2SeqId "pt_2_seq_id" Pt2SeqTs "pt_2_seq_ts" Pt2SeqBoth "pt_2_seq_both";
-    "`docs/coap-profile.md`, section 6":
+    "`docs/coap-profile.md`, section 6; `docs/dtls-profile.md`, section 4":
         Pt0 "pt_0" Pt0c "pt_0c" Pt1 "pt_1" Pt1t "pt_1t" Pt1tc "pt_1tc" Pt2 "pt_2" Pt2c "pt_2c";
     "RFC 5225, section 6.8.2.4; RFC 6846, section 8.2; `docs/coap-profile.md`, section 6.8": CoCommon "co_common";
-    "RFC 5225, section 6.8.2.2; `docs/coap-profile.md`, section 6.9": CoRepair "co_repair";
+    "RFC 5225, section 6.8.2.2; `docs/coap-profile.md`, section 6.9; `docs/dtls-profile.md`, section 4.4": CoRepair "co_repair";
     "Context replication: RFC 4164; `docs/coap-profile.md`, section 6.11": IrCr "IR-CR";
     "RFC 6846, section 8.2":
         Rnd1 "rnd_1" Rnd2 "rnd_2" Rnd3 "rnd_3" Rnd4 "rnd_4" Rnd5 "rnd_5" Rnd6 "rnd_6" Rnd7 "rnd_7" Rnd8 "rnd_8"

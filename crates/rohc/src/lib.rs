@@ -44,6 +44,7 @@
         feature = "ip",
         feature = "tcp",
         feature = "coap",
+        feature = "dtls",
         feature = "v2"
     )),
     allow(dead_code, unused_imports)

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "coap")]
 pub mod coap;
+#[cfg(feature = "dtls")]
+pub(crate) mod dtls;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod notation;
@@ -293,6 +295,8 @@ fn is_predicting<S: Sender>(profiles: ProfileSet, shared: &mut SharedMemory<'_>)
 registry! {
     #[cfg(feature = "coap")]
     Coap: coap::compress::CoapSenderContext, coap::decompress::CoapReceiverContext, Coap;
+    #[cfg(feature = "dtls")]
+    Dtls: dtls::compress::DtlsSenderContext, dtls::decompress::DtlsReceiverContext, Dtls;
     #[cfg(feature = "tcp")]
     Tcp: rfc6846::compress::TcpSenderContext, rfc6846::decompress::TcpReceiverContext, Tcp;
     #[cfg(feature = "v2")]

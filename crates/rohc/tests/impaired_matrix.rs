@@ -74,6 +74,7 @@ const OPEN: &[&str] = &[
     "all outage",
     "CoapMix outage",
     "CoapClients outage",
+    "DtlsMix outage",
 ];
 
 #[test]

@@ -62,7 +62,7 @@ fn fresh(now: Instant, suite: Suite) -> [Seal; 2] {
     let right = SocketAddr::from(([192, 0, 2, 2], 5_000));
     [(1, Some(right)), (2, None)].map(|(seed, address)| {
         let keys = Keys::one(Key::new(*b"thirty-two octets, known to both"));
-        let peers = vec![PeerKeys { keys, address, keepalive: None }];
+        let peers = vec![PeerKeys { keys: keys.into(), address, keepalive: None }];
         let end = TwoWay::new(now, Over::Datagrams, peers, suite, [0; 8], random(seed));
         Seal::TwoWay(end.expect("one peer"))
     })

@@ -26,6 +26,8 @@ mod handshake;
 mod header;
 mod insecure;
 pub mod key_file;
+mod primitives;
+mod public_key;
 mod replay;
 mod suite;
 mod two_way;
@@ -38,6 +40,7 @@ pub use epochs::{Epoch, EpochStore};
 pub use group::{BadGroup, Group, GroupConfig};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
+pub use public_key::{BadPublicKey, Keyring, PublicKey, PublicKeys};
 pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};
 
 /// Source of random octets, from which keys are made: it must be cryptographically secure.
@@ -197,6 +200,17 @@ pub enum Refused {
         /// session.
         of: Option<Sender>,
     },
+    /// It requests a session with a public key that no peer has.
+    #[error("unknown public key {0}")]
+    UnknownPublicKey(PublicKey),
+    /// It requests a session by a shared key where this end has public keys only, or the reverse.
+    #[error("the other end uses {}", if *public { "public keys" } else { "a shared key" })]
+    OtherMode {
+        /// True if the request is one of public keys.
+        public: bool,
+        /// Possible sender, as in [`UnknownKey`](Self::UnknownKey). **Not authenticated.**
+        of: Option<Sender>,
+    },
     /// Authentication failed.
     #[error("authentication failed: forged, damaged, or encrypted with another key")]
     Forged,
@@ -244,7 +258,8 @@ impl Refused {
         match self {
             Self::Malformed => "malformed",
             Self::Unknown => "unknown",
-            Self::UnknownKey { .. } => "unknown_key",
+            Self::UnknownKey { .. } | Self::UnknownPublicKey(_) => "unknown_key",
+            Self::OtherMode { .. } => "other_mode",
             Self::Forged => "forged",
             Self::Replayed => "replayed",
             Self::TooOld => "too_old",

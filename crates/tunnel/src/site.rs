@@ -629,7 +629,11 @@ fn reason_refused(refused: Refused) -> Drop {
         Refused::Forged | Refused::WornOut => Drop::Forged,
         Refused::Replayed | Refused::TooOld => Drop::Replayed,
         Refused::Reflected => Drop::Reflected,
-        Refused::UnknownKey { .. } | Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
+        Refused::UnknownKey { .. }
+        | Refused::UnknownPublicKey(_)
+        | Refused::OtherMode { .. }
+        | Refused::Unasked
+        | Refused::OtherSuite(_) => Drop::Handshake,
         Refused::OtherParameters(_) => Drop::OtherChannel,
         Refused::StaleEpoch(_) | Refused::OtherSalt(_) => Drop::StaleEpoch,
         Refused::NotKept(_) => Drop::NotKept,

@@ -1,10 +1,11 @@
 //! Configuration of a site, checked and with all defaults filled in. [`config`](crate::config)
 //! creates it from files and arguments.
 
+mod keyring;
 mod words;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thinair_rohc::profile::coap::Base;
@@ -12,6 +13,8 @@ use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, Reorde
 use thinair_segment::Sizer;
 pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
+
+pub use keyring::{KeyringError, PeerPublicKey};
 
 use crate::config::masked;
 use crate::idle::IdleBudget;
@@ -44,25 +47,6 @@ pub struct SiteConfig {
     pub state: PathBuf,
     /// Folder of the tunnel while it is running, below `/run`: its sockets, and its lock. `None`: no folder.
     pub runtime: Option<PathBuf>,
-}
-
-impl SiteConfig {
-    /// Returns all key files: the common one, and those of peers.
-    pub fn key_files(&self) -> Vec<PathBuf> {
-        let common = self.common_key_file().map(Path::to_owned);
-        let Others::Peers(peers) = &self.others else { return common.into_iter().collect() };
-        common.into_iter().chain(peers.iter().filter_map(|peer| peer.key.clone())).collect()
-    }
-
-    /// Returns the key file of this end; `None` without keys, or if each peer has its own file.
-    pub fn common_key_file(&self) -> Option<&Path> {
-        let Security::Key { path, .. } = &self.security else { return None };
-        let is_used = match &self.others {
-            Others::Peers(peers) => peers.iter().any(|peer| peer.key.is_none()),
-            Others::Mesh(_) => true,
-        };
-        is_used.then_some(path)
-    }
 }
 
 /// The interface of the system.
@@ -217,19 +201,33 @@ pub enum Packaging {
 /// Protection of datagrams.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Encrypted and authenticated with session keys, which are derived from those of a file.
+    /// Encrypted and authenticated with session keys, which are derived from those of files.
     Key {
-        /// Key file.
-        path: PathBuf,
+        /// Shared key file. `None`: peers have their own ones, or public keys.
+        path: Option<PathBuf>,
+        /// Private key file of this end. `None`: no public keys.
+        private: Option<PathBuf>,
         /// Cipher and tag length.
         suite: Suite,
         /// True if nobody has chosen the suite of two ends: they use AES-GCM instead if both processors have AES.
         negotiates: bool,
+        /// Time of new session keys of two ends.
+        rekey: Rekey,
     },
     /// None, in a standard format: transport streams, BBFrames.
     Open,
     /// None: anybody who can send a datagram can send packets.
     Insecure,
+}
+
+/// When two ends agree on new session keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rekey {
+    /// When a session is 120 s old and has carried 256 kB, at the latest after 2 h.
+    #[default]
+    Auto,
+    /// When a session has this age.
+    Every(Duration),
 }
 
 /// Cipher and tag length.
@@ -348,6 +346,8 @@ pub struct Peer {
     pub allowed: Vec<(IpAddr, u8)>,
     /// Key file of this peer, if it differs from that of the site.
     pub key: Option<PathBuf>,
+    /// Public key of this peer. Beside a shared key: requests use that one, and both are accepted.
+    pub public_key: Option<PeerPublicKey>,
     /// Interval of keepalive datagrams, which keep NAT mappings alive. `None`: not sent.
     pub keepalive: Option<Duration>,
     /// PID that it sends, with TS.

@@ -268,7 +268,7 @@ impl CarrierLoss {
 /// Reason why no packets reach a peer, or arrive from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TroubleStatus {
-    /// Stable name: `no_answer`, `silent`, `other_key`, `unreachable`, `other_parameters`, `other_suite`,
+    /// Stable name: `no_answer`, `silent`, `other_key`, `other_mode`, `unreachable`, `other_parameters`, `other_suite`,
     /// `closed`.
     pub reason: String,
     /// Description with addresses and ids of keys.

@@ -9,6 +9,7 @@
 pub mod ah;
 pub mod chain;
 pub mod coap;
+pub mod dtls;
 pub mod esp;
 pub mod extension;
 pub mod ipv4;

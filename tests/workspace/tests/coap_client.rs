@@ -367,7 +367,9 @@ fn an_interruption_is_heard() {
 fn wrong_arguments_are_status_2_and_told() {
     let Some(bench) = ServerBench::new("usage") else { return };
     for (arguments, why) in [
-        (&["get", "coaps://127.0.0.1/"][..], "TLS"),
+        (&["get", "coaps+tcp://127.0.0.1/"][..], "TLS"),
+        (&["get", "coaps://127.0.0.1/"], "--psk-file"),
+        (&["get", "coap://127.0.0.1/", "--psk-file", "x"], "coaps://"),
         (&["get", "127.0.0.1/x"], "absolute URI"),
         (&["get", "coap://h/a b"], "percent-encoded (octet 10)"),
         (&["get", "coap://h/", "--ack-timeout", "2"], "with us, ms, s"),

@@ -16,6 +16,7 @@ const NO_STD: &[&str] = &[
     "thinair-wire",
     "thinair-rohc",
     "thinair-coap",
+    "thinair-dtls",
     "thinair-http",
     "thinair-lowpan",
     "thinair-ule",

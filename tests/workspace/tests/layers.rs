@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-wire", 0),
     ("thinair-rohc", 1),
     ("thinair-coap", 1),
+    ("thinair-dtls", 1),
     ("thinair-lowpan", 1),
     ("thinair-ule", 1),
     ("thinair-segment", 1),

@@ -1,4 +1,4 @@
-//! The Wireshark dissector of `extras/wireshark`, a second parser of the CoAP profile without common code: tshark's
+//! The Wireshark dissector of `extras/wireshark`, a second parser of the profiles for CoAP and DTLS without common code: tshark's
 //! fields of a packet equal those of `thinair rohc dissect`, and those of the uncompressed packet.
 //!
 //! Where there is no tshark with Lua, the tests are skipped with a message.
@@ -16,8 +16,9 @@ use thinair_tests::tshark::{self, OutputFolder, hex, ok};
 use thinair_tests::{command, root, text};
 use thinair_wire::header::coap::Coap;
 
-/// Profile of the dissector.
+/// Profiles of the dissector.
 const COAP: u64 = 0x181;
+const DTLS: u64 = 0x182;
 
 const PROFILES: &str = "--profiles=udp,ip,coap";
 
@@ -120,6 +121,36 @@ fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
     let header = ours["decompressed"]["header_octets_out"].as_u64().unwrap();
     assert_eq!(payload.len() as u64 / 2, len - header, "{name}");
     assert_eq!(*payload, hex(&packet[header as usize..]), "{name}");
+}
+
+#[test]
+fn records_of_dtls_are_shown_alike() {
+    const PROFILES: &str = "--profiles=udp,ip,dtls";
+    let Some(thinair) = prepared() else { return };
+    let folder = OutputFolder::new("dtls");
+    let rohc = folder.path("rohc.pcap");
+    let mut formats = BTreeSet::new();
+    for capture in ["coaps_udp4_dtls_psk", "dtls_udp4_openssl_gcm", "dtls_udp6_openssl_ccm8"] {
+        let capture = root().join(format!("captures/{capture}.pcap"));
+        let sent = packets(&capture);
+        for options in [&[PROFILES][..], &[PROFILES, "--mode=o", "--coap-checksum=elide"]] {
+            ok(run(&thinair, &["compress"], options).args([&capture, &rohc]).output().unwrap());
+            let (shown, seen) = (dissected(&thinair, &rohc, options), dissected_by_tshark(&rohc, &[]));
+            assert_eq!((shown.len(), seen.len()), (sent.len(), sent.len()), "{}", capture.display());
+            for ((ours, theirs), packet) in shown.iter().zip(&seen).zip(&sent) {
+                let name =
+                    format!("{} {options:?}, record {}: {theirs:?}", capture.display(), ours["record"]);
+                let [_, cid, _, format, msn, .., payload, expert] = &theirs[..] else { panic!("{name}") };
+                assert_eq!(ours["profile"], DTLS, "{name}");
+                formats.insert(text(ours, "format"));
+                assert_eq!((format, expert.as_str()), (&text(ours, "format"), ""), "{name}");
+                assert_eq!((cid, msn), (&ours["cid"].to_string(), &values_of(ours, "MSN")), "{name}");
+                let header = ours["decompressed"]["header_octets_out"].as_u64().unwrap();
+                assert_eq!(*payload, hex(&packet[header as usize..]), "{name}");
+            }
+        }
+    }
+    assert_eq!(formats.into_iter().collect::<Vec<_>>().join(" "), "IR pt_0c pt_1 pt_2 pt_2c");
 }
 
 /// Values of a field in the output of `thinair rohc dissect`.

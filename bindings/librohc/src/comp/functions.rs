@@ -8,12 +8,13 @@ use std::time::Duration;
 use thinair_rohc::packet::{self, PADDING};
 use thinair_rohc::{CompressorConfig, ReorderRatio, RtpDetection};
 
-use super::{Comp, TIME_BASED_REFRESHES};
+use super::{Comp, Compression, TIME_BASED_REFRESHES};
 use crate::abi::{
     Buf, CompGeneral, CompLastPacket, ERROR, OK, RandomCallback, RtpCallback, Status, TraceCallback, answer,
     give, variadic,
 };
 use crate::clock::Clock;
+use crate::handle::Handle;
 use crate::profiles::Profiles;
 use crate::side::{Side, channel, cid_type, functions, turn_all};
 use crate::text::packet_type;
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn rohc_comp_new2(
     };
     let guesses = std::env::var_os(RTP_VARIABLE).is_some_and(|value| value == "guess");
     let rtp = if guesses { RtpDetection::NEVER.or_guess() } else { RtpDetection::NEVER };
-    let comp = Box::into_raw(Box::new(Comp {
+    let comp = Handle::give(Compression {
         config: CompressorConfig { rtp, ..CompressorConfig::new(channel) },
         profiles: Profiles::NONE,
         engine: None,
@@ -63,12 +64,14 @@ pub unsafe extern "C" fn rohc_comp_new2(
         packets: 0,
         octets_in: 0,
         octets_out: 0,
-    }));
+    });
     // Random numbers of C have 15 bits or more.
     // SAFETY: the caller has given a function of that type, and the compressor is there.
     let seed = (0..5).fold(0_u64, |seed, _| seed << 15 ^ unsafe { random(comp, private) } as u64);
     // SAFETY: it was made above.
-    unsafe { (*comp).config.seed = seed };
+    if let Some(mut comp) = unsafe { Handle::enter(comp) } {
+        comp.config.seed = seed;
+    }
     comp
 }
 
@@ -79,10 +82,8 @@ pub unsafe extern "C" fn rohc_comp_new2(
 /// `comp` is null or a compressor, which is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_comp_free(comp: *mut Comp) {
-    if !comp.is_null() {
-        // SAFETY: `rohc_comp_new2` has made it of a box.
-        drop(unsafe { Box::from_raw(comp) });
-    }
+    // SAFETY: as the caller promises.
+    unsafe { Handle::free(comp) }
 }
 
 /// `rohc_compress4`.
@@ -93,9 +94,10 @@ pub unsafe extern "C" fn rohc_comp_free(comp: *mut Comp) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_compress4(comp: *mut Comp, input: Buf, output: *mut Buf) -> Status {
     // SAFETY: as the caller promises.
-    let (Some(comp), Some(output)) = (unsafe { comp.as_mut() }, unsafe { output.as_mut() }) else {
+    let (Some(mut comp), Some(output)) = (unsafe { Handle::enter(comp) }, unsafe { output.as_mut() }) else {
         return ERROR;
     };
+    let comp = &mut *comp;
     if input.len == 0 || output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
@@ -123,9 +125,10 @@ pub unsafe extern "C" fn rohc_compress4(comp: *mut Comp, input: Buf, output: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_comp_get_segment2(comp: *mut Comp, output: *mut Buf) -> Status {
     // SAFETY: as the caller promises.
-    let (Some(comp), Some(output)) = (unsafe { comp.as_mut() }, unsafe { output.as_mut() }) else {
+    let (Some(mut comp), Some(output)) = (unsafe { Handle::enter(comp) }, unsafe { output.as_mut() }) else {
         return ERROR;
     };
+    let comp = &mut *comp;
     // SAFETY: as the caller promises.
     let Some(room) = (unsafe { output.room() }).filter(|_| output.len == 0) else { return ERROR };
     match comp.segment(room) {
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn rohc_comp_get_segment2(comp: *mut Comp, output: *mut Bu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_comp_pad(comp: *mut Comp, packet: *mut Buf, least: usize) -> Status {
     // SAFETY: as the caller promises.
-    let (Some(_), Some(packet)) = (unsafe { comp.as_ref() }, unsafe { packet.as_mut() }) else {
+    let (Some(_call), Some(packet)) = (unsafe { Handle::enter(comp) }, unsafe { packet.as_mut() }) else {
         return ERROR;
     };
     // SAFETY: as the caller promises.
@@ -168,9 +171,11 @@ pub unsafe extern "C" fn rohc_comp_pad(comp: *mut Comp, packet: *mut Buf, least:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_comp_deliver_feedback2(comp: *mut Comp, feedback: Buf) -> bool {
     // SAFETY: as the caller promises.
-    let (Some(comp), Some(octets)) = (unsafe { comp.as_mut() }, unsafe { feedback.octets() }) else {
+    let (Some(mut comp), Some(octets)) = (unsafe { Handle::enter(comp) }, unsafe { feedback.octets() })
+    else {
         return false;
     };
+    let comp = &mut *comp;
     if octets.is_empty() {
         return true;
     }
@@ -195,7 +200,8 @@ pub unsafe extern "C" fn rohc_comp_deliver_feedback2(comp: *mut Comp, feedback: 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_comp_force_contexts_reinit(comp: *mut Comp) -> bool {
     // SAFETY: as the caller promises.
-    let Some(comp) = (unsafe { comp.as_mut() }) else { return false };
+    let Some(mut comp) = (unsafe { Handle::enter(comp) }) else { return false };
+    let comp = &mut *comp;
     if let Some(engine) = &mut comp.engine {
         engine.reinitialize();
     }
@@ -375,9 +381,9 @@ pub unsafe extern "C" fn rohc_comp_set_list_trans_nr(comp: *mut Comp, number: us
 
 variadic! {
     /// `rohc_comp_enable_profiles`.
-    rohc_comp_enable_profiles: turn_all::<Comp, true>
+    rohc_comp_enable_profiles: turn_all::<Compression, true>
 }
 variadic! {
     /// `rohc_comp_disable_profiles`.
-    rohc_comp_disable_profiles: turn_all::<Comp, false>
+    rohc_comp_disable_profiles: turn_all::<Compression, false>
 }

@@ -7,12 +7,13 @@ use std::ffi::{c_uint, c_void};
 use thinair_rohc::packet::{self, Parts};
 use thinair_rohc::{Decompressor, DecompressorConfig, Interop, Mode, Threshold};
 
-use super::Decomp;
+use super::{Decomp, Decompression};
 use crate::abi::{
     Buf, DecompContext, DecompGeneral, DecompLastPacket, ERROR, OK, OUTPUT_TOO_SMALL, Status, TraceCallback,
     answer, give, variadic,
 };
 use crate::clock::Clock;
+use crate::handle::Handle;
 use crate::profiles::Profiles;
 use crate::side::{Side, channel, cid_type, functions, turn_all};
 use crate::text::packet_type;
@@ -38,7 +39,7 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
     let ignores_pauses = std::env::var_os(PEER_VARIABLE).is_none_or(|value| value != "thinair");
     let interop = Interop { deliver_empty: true, ignores_pauses, ..Interop::STANDARD };
     let config = DecompressorConfig { mode, interop, ..DecompressorConfig::new(channel) };
-    Box::into_raw(Box::new(Decomp {
+    Handle::give(Decompression {
         config,
         profiles: Profiles::NONE,
         engine: None,
@@ -49,7 +50,7 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
         interval: RATES[1] / RATES[0],
         records: Vec::new(),
         last: None,
-    }))
+    })
 }
 
 /// `rohc_decomp_free`.
@@ -59,10 +60,8 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
 /// `decomp` is null or a decompressor, which is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_decomp_free(decomp: *mut Decomp) {
-    if !decomp.is_null() {
-        // SAFETY: `rohc_decomp_new2` has made it of a box.
-        drop(unsafe { Box::from_raw(decomp) });
-    }
+    // SAFETY: as the caller promises.
+    unsafe { Handle::free(decomp) }
 }
 
 /// `rohc_decompress3`.
@@ -84,8 +83,9 @@ pub unsafe extern "C" fn rohc_decompress3(
     }
     // SAFETY: as the caller promises, and they are not one.
     let (decomp, output, received, send) =
-        unsafe { (decomp.as_mut(), output.as_mut(), received.as_mut(), send.as_mut()) };
-    let (Some(decomp), Some(output)) = (decomp, output) else { return ERROR };
+        unsafe { (Handle::enter(decomp), output.as_mut(), received.as_mut(), send.as_mut()) };
+    let (Some(mut decomp), Some(output)) = (decomp, output) else { return ERROR };
+    let decomp = &mut *decomp;
     if input.len == 0 || output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
@@ -292,9 +292,9 @@ fn threshold(k: usize, n: usize) -> Threshold {
 
 variadic! {
     /// `rohc_decomp_enable_profiles`.
-    rohc_decomp_enable_profiles: turn_all::<Decomp, true>
+    rohc_decomp_enable_profiles: turn_all::<Decompression, true>
 }
 variadic! {
     /// `rohc_decomp_disable_profiles`.
-    rohc_decomp_disable_profiles: turn_all::<Decomp, false>
+    rohc_decomp_disable_profiles: turn_all::<Decompression, false>
 }

@@ -37,7 +37,7 @@ def analyze(
     Args:
         captures: Captures (pcap, pcapng, also .gz and .zst), each a link of its own: a path, a pattern such as
             ``captures/*.pcap``, a folder, which stands for the captures in it, the octets of a file, or several of them.
-        schemes: Schemes to compare: ``rohc-v1``, ``rohc-v2``, ``coap``, ``tcp``, ``schc``, ``6lowpan``; with a mode, as in
+        schemes: Schemes to compare: ``rohc-v1``, ``rohc-v2``, ``coap``, ``dtls``, ``tcp``, ``schc``, ``6lowpan``; with a mode, as in
             ``coap/o``, and with CIDs, as in ``coap/o/large-127``. Without a mode: U-mode and O-mode. Without CIDs: 16 small
             ones. Default: all but ``rohc-v2`` that can differ on these captures.
         partitions: Parallel channels of each link, 1 to 1,024. Each has contexts of its own, and packets between two

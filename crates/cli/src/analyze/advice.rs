@@ -17,6 +17,9 @@ use crate::terminal::sentence;
 /// File name of the template file in command lines.
 const TEMPLATE: &str = "coap.toml";
 
+/// Introduction of the configuration of a tunnel.
+const CONFIGURATION: &str = "The same in a configuration, for both ends";
+
 /// Octets in a megabyte, the unit of `--price`.
 pub(crate) const MEGABYTE: f64 = 1e6;
 
@@ -47,6 +50,12 @@ impl Advice {
                 Self { headline, rows: Vec::new(), blocks: Vec::new() }
             }
         }
+    }
+
+    /// The configuration of a tunnel, for both ends; `None` if no tunnel is recommended.
+    pub(crate) fn configuration(&self) -> Option<String> {
+        let (_, lines) = self.blocks.iter().find(|(heading, _)| *heading == CONFIGURATION)?;
+        Some(lines.iter().map(|line| format!("{line}\n")).collect())
     }
 
     /// The advice as text, with sentences of at most `room` columns. Command lines are not divided.
@@ -211,7 +220,7 @@ fn recommended(
         blocks.push((heading, tunnel.ends.map(by_end).to_vec()));
     }
     if best_tunnel.is_some() {
-        blocks.push(("The same in a configuration, for both ends", config_lines(options, best)));
+        blocks.push((CONFIGURATION, config_lines(options, best)));
     }
     let only = if best_tunnel.is_some() { "" } else { ", only where the link itself carries ROHC packets" };
     Advice { headline: headline(best) + only, rows, blocks }

@@ -1,6 +1,6 @@
 //! Writer of the JSON document. Small objects take one line each, so that many flows stay readable.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use serde::Serialize as _;
 use serde_json::Serializer;
@@ -16,15 +16,10 @@ const LISTS: [&str; 1] = ["other_flows"];
 /// Nesting level of the values of their elements.
 const LEVELS_OF_LISTS: usize = 3;
 
-/// Writes the document to standard output.
-pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, LineFormatter::default()));
-    let written =
-        written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
-    // A failed write is not repeated.
-    let _ = out.into_parts();
-    crate::terminal::written(written)
+/// Writes the document, in many small pieces.
+pub(super) fn write(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+    outcome.serialize(&mut Serializer::with_formatter(&mut *out, LineFormatter::default()))?;
+    out.write_all(b"\n")
 }
 
 /// JSON formatter that indents by two spaces per level and keeps inner values on one line.

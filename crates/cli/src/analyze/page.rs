@@ -290,6 +290,21 @@ fn flows(outcome: &Outcome) -> Option<Section> {
         .then(|| Section::new("Flows").text(text).terms(terms).table(flow_table(outcome, &listed)))
 }
 
+/// All flows that have all figures, largest first, and the sum of the others.
+pub(crate) fn all_flows(outcome: &Outcome) -> Table {
+    let mut table = flow_table(outcome, &text::largest(outcome, usize::MAX));
+    if !outcome.other_flows.is_empty() {
+        let others = &outcome.other_flows;
+        let label = format!("{}, listed in the CSV file", counted(others.len() as u64, "smaller flow"));
+        let mut row = vec![Cell::text(label), Cell::Empty];
+        row.extend((outcome.inputs.len() > 1).then_some(Cell::Empty));
+        row.push(Cell::integer(others.iter().map(|flow| flow.packets).sum::<u64>()));
+        row.push(Cell::integer(others.iter().map(|flow| flow.bytes_in).sum::<u64>()));
+        table.total(row);
+    }
+    table
+}
+
 fn flow_table(outcome: &Outcome, listed: &[&Flow]) -> Table {
     let several = outcome.inputs.len() > 1;
     let has_ssrcs = listed.iter().any(|flow| !flow.ssrcs.is_empty());

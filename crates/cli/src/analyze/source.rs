@@ -1,4 +1,4 @@
-//! Captures from files and standard input, read by one or several threads, with a progress bar on terminals.
+//! Captures from files, standard input and elsewhere, read by one or several threads, with a progress bar on terminals.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -14,14 +14,48 @@ use thinair_analyze::{Analysis, Outcome, Settings, Survey};
 use thinair_capture::{Error, Reader};
 
 use crate::progress::{self, ProgressBar};
+use crate::records::OpenCapture;
 use crate::values::is_stdio;
 
 /// Size from which a progress bar is shown, in octets.
 const LARGE: u64 = 8 * 1024 * 1024;
 
+/// Octets that are read several times, each reading from its own position, also by several threads at a time.
+pub trait ReadAt: Send + Sync {
+    /// Reads octets from a position on into `out`; returns their number, 0 at the end.
+    ///
+    /// # Errors
+    /// The octets cannot be read.
+    fn read_at(&self, out: &mut [u8], position: u64) -> io::Result<usize>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, out: &mut [u8], position: u64) -> io::Result<usize> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(self, out, position);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(self, out, position);
+        #[cfg(not(any(unix, windows)))]
+        return Err(io::Error::other(format!("{} octets at {position}: no files on this system", out.len())));
+    }
+}
+
+/// Readings of all captures, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Finds flows, rules and prefixes.
+    Survey,
+    /// Learns bases of profile `coap`. Left out if there is nothing to learn.
+    Learning,
+    /// Sends the packets through all schemes.
+    Analysis,
+}
+
 /// Open captures. All are opened first, so that a wrong file name is reported at once.
 pub(crate) struct Captures {
-    files: Vec<(String, File)>,
+    files: Vec<(String, Box<dyn ReadAt>)>,
+    /// True if all will be there after the run, to learn bases from them.
+    pub(super) are_kept: bool,
     /// Numbers of files that are no captures.
     left_out: Vec<usize>,
     /// Progress bar for large captures.
@@ -33,7 +67,7 @@ const READINGS: u64 = 2;
 
 impl Captures {
     pub(crate) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut files = Vec::new();
+        let (mut files, mut total) = (Vec::<(_, Box<dyn ReadAt>)>::new(), 0);
         for path in paths {
             let name = path.display().to_string();
             let file = match is_stdio(path) {
@@ -44,24 +78,39 @@ impl Captures {
                 true => file,
                 false => spooled(file).with_context(|| format!("cannot read {name}"))?,
             };
-            files.push((name, file));
+            total += file.metadata().map_or(0, |metadata| metadata.len());
+            files.push((name, Box::new(file)));
         }
-        let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
-        Ok(Self { files, left_out: Vec::new(), bar: bar(total * READINGS) })
+        let are_kept = paths.iter().all(|path| is_file(path));
+        Ok(Self { files, are_kept, left_out: Vec::new(), bar: bar(total * READINGS) })
     }
 
-    /// Returns a single open capture.
-    pub(crate) fn of(name: &str, file: File) -> Self {
+    /// Returns a single open capture. `is_kept`: it is there after the run.
+    pub(crate) fn of(name: &str, file: File, is_kept: bool) -> Self {
         let total = file.metadata().map_or(0, |metadata| metadata.len());
-        let files = vec![(name.to_owned(), file)];
-        Self { files, left_out: Vec::new(), bar: bar(total * READINGS) }
+        Self {
+            bar: bar(total * READINGS),
+            are_kept: is_kept,
+            ..Self::named(vec![(name.to_owned(), Box::new(file))])
+        }
+    }
+
+    /// Returns captures that are no files, with their names.
+    pub(super) fn named(files: Vec<(String, Box<dyn ReadAt>)>) -> Self {
+        Self { files, are_kept: true, left_out: Vec::new(), bar: None }
+    }
+
+    /// Opens those that are captures once more.
+    pub(super) fn reopened(&self) -> impl Iterator<Item = anyhow::Result<OpenCapture<'_>>> {
+        let kept = self.files.iter().enumerate().filter(|(at, _)| !self.is_left_out(*at));
+        kept.map(|(_, (name, file))| OpenCapture::new(name.clone(), Box::new(FromStart::of(&**file))))
     }
 
     /// Returns the most frequent EtherType in the frames of a capture; of several, the lowest. `None` if there is
     /// none.
     pub(super) fn main_ethertype(&self, at: usize) -> Option<u16> {
         let (_, file) = self.files.get(at)?;
-        let mut reader = Reader::new(FromStart::of(file)).ok()?;
+        let mut reader = Reader::new(FromStart::of(&**file)).ok()?;
         let mut frames: BTreeMap<u16, u64> = BTreeMap::new();
         while let Some(record) = reader.next_record() {
             if let Some(ethertype) = record.ok().and_then(|record| record.ethertype()) {
@@ -77,7 +126,7 @@ impl Captures {
         let mut survey = Survey::default();
         let (mut left_out, mut first) = (Vec::new(), None);
         for (at, (name, file)) in self.files.iter().enumerate() {
-            match survey.read(settings, FromStart::of(file), self.progress()) {
+            match survey.read(settings, FromStart::of(&**file), self.progress()) {
                 Ok(()) => {}
                 Err(error @ Error::Io { .. }) => return Err(error).with_context(|| name.clone()),
                 Err(error) => {
@@ -105,16 +154,16 @@ impl Captures {
     pub(crate) fn analyze(&self, settings: &Settings, survey: &Survey, jobs: u16) -> anyhow::Result<Outcome> {
         let shards = survey.shards(jobs.into());
         let threads = usize::from(jobs) / shards.len();
-        let shards = shards.into_iter().enumerate();
+        let mut others = shards.into_iter().map(|only| Settings { only, ..settings.clone() });
+        let first = others.next();
         let parts = thread::scope(|scope| {
-            let run = |(number, only)| {
-                let settings = Settings { only, ..settings.clone() };
-                scope.spawn(move || self.shard(settings, survey.clone(), threads, number == 0))
-            };
-            let threads: Vec<_> = shards.map(run).collect();
+            let run = |settings| scope.spawn(move || self.shard(settings, survey.clone(), threads, false));
+            let spawned: Vec<_> = others.map(run).collect();
+            // A system without threads has one shard.
+            let first = first.map(|settings| self.shard(settings, survey.clone(), threads, true));
             let parts =
-                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            parts.collect::<anyhow::Result<Vec<_>>>()
+                spawned.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            first.into_iter().chain(parts).collect::<anyhow::Result<Vec<_>>>()
         })?;
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -138,7 +187,7 @@ impl Captures {
                     progress(octets)
                 }
             };
-            match analysis.read(name, FromStart::of(file), shown) {
+            match analysis.read(name, FromStart::of(&**file), shown) {
                 Err(error) if self.is_left_out(at) => analysis.leave_out(name, &error),
                 read => read.with_context(|| name.clone())?,
             }
@@ -158,24 +207,21 @@ impl Captures {
     }
 }
 
-/// Reads a file from its start. Threads that read one file need a position each.
-struct FromStart<'f> {
-    file: &'f File,
+/// Reads a capture from its start. Threads that read one capture need a position each.
+pub(super) struct FromStart<'f> {
+    file: &'f dyn ReadAt,
     position: u64,
 }
 
 impl<'f> FromStart<'f> {
-    fn of(file: &'f File) -> Self {
+    pub(super) fn of(file: &'f dyn ReadAt) -> Self {
         Self { file, position: 0 }
     }
 }
 
 impl Read for FromStart<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        let len = std::os::unix::fs::FileExt::read_at(self.file, out, self.position)?;
-        #[cfg(windows)]
-        let len = std::os::windows::fs::FileExt::seek_read(self.file, out, self.position)?;
+        let len = self.file.read_at(out, self.position)?;
         self.position += len as u64;
         Ok(len)
     }

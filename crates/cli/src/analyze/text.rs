@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 use std::iter::repeat;
 
 use thinair_analyze::Settings;
-use thinair_analyze::outcome::{Flow, Outcome, SchcRules, Scheme};
+use thinair_analyze::outcome::{Flow, OtherFlow, Outcome, SchcRules, Scheme};
 use thinair_report::{Cell, Column, Style, Table};
 
 use super::rows::{self, Columns, Rows};
@@ -14,6 +15,9 @@ use crate::terminal::sentence;
 
 /// Number of flows listed by default.
 pub(crate) const MOST_FLOWS: usize = 20;
+
+/// Number of rows of CSV that are in memory at a time.
+const CSV_ROWS: usize = 1_000;
 
 /// Width of the wide table of flows without schemes, and of each scheme, in columns.
 const WIDE: (usize, usize) = (124, 12);
@@ -303,9 +307,9 @@ pub(crate) fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
     flows
 }
 
-/// Returns every flow under the names of the JSON document: the largest ones in order of appearance, then the
-/// others with octets only.
-pub(crate) fn flows_csv(outcome: &Outcome) -> String {
+/// Writes every flow under the names of the JSON document, many rows at a time: the largest ones in order of appearance, then the others
+/// with octets only.
+pub(crate) fn write_flows_csv(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
     let mut columns: Vec<_> =
         ["path", "src", "dst", "protocol", "profile"].into_iter().map(Column::text).collect();
     columns.extend(["packets", "bytes_in", "header_bytes_in"].into_iter().map(Column::number));
@@ -314,55 +318,76 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
         columns.extend(CSV_OF_SCHEME.map(|name| Column::number(format!("{name}_{suffix}"))));
     }
     columns.extend([Column::text("profiles"), Column::number("spi"), Column::text("ssrcs")]);
-    let mut table = Table::new("", columns);
-    let path = |input: usize| Cell::text(outcome.inputs.get(input).map_or("", |input| input.path.as_str()));
-    for flow in &outcome.flows {
-        let mut row = vec![
-            path(flow.input),
-            Cell::text(&flow.src),
-            Cell::text(&flow.dst),
-            Cell::text(&flow.protocol),
-            Cell::text(flow.profile),
-            Cell::integer(flow.packets),
-            Cell::integer(flow.traffic.bytes_in),
-            Cell::integer(flow.traffic.header_bytes_in),
-        ];
-        for scheme in &flow.schemes {
-            row.extend([
-                Cell::integer(scheme.bytes_out),
-                Cell::integer(scheme.header_bytes_out),
-                Cell::number(scheme.saved_ratio, 4),
-                Cell::integer(scheme.refresh_bytes),
-                Cell::integer(scheme.feedback_bytes),
-                Cell::integer(scheme.lost),
-                Cell::integer(scheme.roundtrip_mismatches),
-                Cell::integer(scheme.first_packet_bytes),
-                Cell::integer(scheme.not_applicable),
-            ]);
-        }
-        row.push(Cell::text(flow.profiles.join(" ")));
-        row.extend(identifiers(flow.spi, &flow.ssrcs));
-        table.row(row);
+    let flows = outcome.flows.iter().map(|flow| flow_cells(outcome, flow));
+    let others = outcome.other_flows.iter().map(|flow| other_flow_cells(outcome, flow));
+    let mut rows = flows.chain(others).peekable();
+    let mut is_first = true;
+    while is_first || rows.peek().is_some() {
+        let mut table = Table::new("", columns.clone());
+        rows.by_ref().take(CSV_ROWS).for_each(|row| table.row(row));
+        let text = table.to_csv();
+        // The header stands once.
+        let rest = text.split_once('\n').map_or("", |(_, rows)| rows);
+        out.write_all(if is_first { text.as_bytes() } else { rest.as_bytes() })?;
+        is_first = false;
     }
-    for flow in &outcome.other_flows {
-        let mut row =
-            vec![path(flow.input), Cell::text(&flow.src), Cell::text(&flow.dst), Cell::text(&flow.protocol)];
-        row.extend([Cell::Empty, Cell::integer(flow.packets), Cell::integer(flow.bytes_in), Cell::Empty]);
-        for (bytes_out, feedback_bytes) in
-            flow.bytes_out.iter().zip(flow.feedback_bytes.iter().chain(repeat(&0)))
-        {
-            let mut cells = CSV_OF_SCHEME.map(|_| Cell::Empty);
-            let saved_ratio = 1.0 - words::per_packet(bytes_out + feedback_bytes, flow.bytes_in);
-            cells[0] = Cell::integer(*bytes_out);
-            cells[2] = Cell::number(saved_ratio, 4);
-            cells[4] = Cell::integer(*feedback_bytes);
-            row.extend(cells);
-        }
-        row.push(Cell::Empty);
-        row.extend(identifiers(flow.spi, &flow.ssrcs));
-        table.row(row);
+    Ok(())
+}
+
+/// Path of an input in CSV.
+fn path_cell(outcome: &Outcome, input: usize) -> Cell {
+    Cell::text(outcome.inputs.get(input).map_or("", |input| input.path.as_str()))
+}
+
+fn flow_cells(outcome: &Outcome, flow: &Flow) -> Vec<Cell> {
+    let mut row = vec![
+        path_cell(outcome, flow.input),
+        Cell::text(&flow.src),
+        Cell::text(&flow.dst),
+        Cell::text(&flow.protocol),
+        Cell::text(flow.profile),
+        Cell::integer(flow.packets),
+        Cell::integer(flow.traffic.bytes_in),
+        Cell::integer(flow.traffic.header_bytes_in),
+    ];
+    for scheme in &flow.schemes {
+        row.extend([
+            Cell::integer(scheme.bytes_out),
+            Cell::integer(scheme.header_bytes_out),
+            Cell::number(scheme.saved_ratio, 4),
+            Cell::integer(scheme.refresh_bytes),
+            Cell::integer(scheme.feedback_bytes),
+            Cell::integer(scheme.lost),
+            Cell::integer(scheme.roundtrip_mismatches),
+            Cell::integer(scheme.first_packet_bytes),
+            Cell::integer(scheme.not_applicable),
+        ]);
     }
-    table.to_csv()
+    row.push(Cell::text(flow.profiles.join(" ")));
+    row.extend(identifiers(flow.spi, &flow.ssrcs));
+    row
+}
+
+fn other_flow_cells(outcome: &Outcome, flow: &OtherFlow) -> Vec<Cell> {
+    let mut row = vec![
+        path_cell(outcome, flow.input),
+        Cell::text(&flow.src),
+        Cell::text(&flow.dst),
+        Cell::text(&flow.protocol),
+    ];
+    row.extend([Cell::Empty, Cell::integer(flow.packets), Cell::integer(flow.bytes_in), Cell::Empty]);
+    for (bytes_out, feedback_bytes) in flow.bytes_out.iter().zip(flow.feedback_bytes.iter().chain(repeat(&0)))
+    {
+        let mut cells = CSV_OF_SCHEME.map(|_| Cell::Empty);
+        let saved_ratio = 1.0 - words::per_packet(bytes_out + feedback_bytes, flow.bytes_in);
+        cells[0] = Cell::integer(*bytes_out);
+        cells[2] = Cell::number(saved_ratio, 4);
+        cells[4] = Cell::integer(*feedback_bytes);
+        row.extend(cells);
+    }
+    row.push(Cell::Empty);
+    row.extend(identifiers(flow.spi, &flow.ssrcs));
+    row
 }
 
 /// SPI and SSRCs of a flow.

@@ -15,6 +15,7 @@ pub(crate) fn name(scheme: &Scheme) -> String {
         "rohc-v1" => "ROHC v1",
         "coap" => "ROHC with CoAP",
         "coap-learned" => "ROHC with CoAP and learned bases",
+        "dtls" => "ROHC with CoAP and DTLS",
         "tcp" => "ROHC with CoAP and TCP",
         "schc" => "SCHC",
         "6lowpan" => "6LoWPAN",
@@ -169,16 +170,20 @@ pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
             N.integer(outcome.partitions.into())
         ));
     }
-    if has("coap") || has("schc") || has("6lowpan") {
+    if has("coap") || has("dtls") || has("schc") || has("6lowpan") {
+        let eliding = if has("dtls") { "coap, dtls, schc and 6lowpan" } else { "coap, schc and 6lowpan" };
         terms.push(match settings.channel.integrity_below() {
             Integrity::None => {
-                "UDP checksums are sent: two octets that coap, schc and 6lowpan leave out with --coap-checksum elide."
+                format!(
+                    "UDP checksums are sent: two octets that {eliding} leave out with --coap-checksum elide."
+                )
             }
             Integrity::Crc32 | Integrity::Mic => {
-                "coap, schc and 6lowpan leave out correct UDP checksums, as if a link layer CRC protected each frame."
+                format!(
+                    "{eliding} leave out correct UDP checksums, as if a link layer CRC protected each frame."
+                )
             }
-        }
-        .to_owned());
+        });
     }
     if has("schc") {
         terms.push(format!(

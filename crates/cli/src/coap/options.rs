@@ -85,6 +85,12 @@ pub(crate) struct RequestOptions {
     /// Use the context of --oscore although its folder was copied: its original is never used again
     #[arg(long, hide_short_help = true, requires = "oscore", help_heading = "Request")]
     pub(crate) moved: bool,
+    /// Use the pre-shared key in this file for coaps://
+    ///
+    /// It has one line, IDENTITY:KEY, the key in hexadecimal digits; `thinair coap keygen --psk` makes it. DTLS 1.2 with TLS_PSK_WITH_AES_128_CCM_8 and connection IDs (RFC 6347, RFC 9146). Only its owner may be able
+    /// to read the file, as after chmod 600.
+    #[arg(long, value_name = "FILE", conflicts_with = "group", help_heading = "Request")]
+    pub(crate) psk_file: Option<PathBuf>,
 
     /// Congestion control algorithm
     #[arg(long, value_enum, hide_short_help = true, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
@@ -159,6 +165,11 @@ impl RequestOptions {
                 ..Policy::CLIENT
             },
         }
+    }
+
+    /// Returns the first timeout of a handshake, if it is given.
+    pub(crate) const fn handshake_timeout(&self) -> Option<Duration> {
+        self.ack_timeout
     }
 
     pub(crate) const fn is_confirmable(&self) -> bool {

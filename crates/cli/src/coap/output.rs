@@ -202,6 +202,16 @@ fn timing(report: &TaskReport) {
         (0, down) => format!("; {down} blocks down"),
         (up, down) => format!("; {up} blocks up, {down} down"),
     };
+    if let Some(handshake) = &report.handshake {
+        eprintln!(
+            "handshake of DTLS: {} octets sent in {} datagrams, {} received in {}: {} octets of UDP payload",
+            handshake.sent_octets,
+            handshake.sent,
+            handshake.received_octets,
+            handshake.received,
+            handshake.sent_octets + handshake.received_octets,
+        );
+    }
     eprintln!(
         "host found {}, connected {}, {first}, done {}; {} sent, {} of them again{blocks}; {} octets sent, {} received{rto}",
         since(report.resolved),
@@ -238,6 +248,8 @@ struct Json {
     times_ms: Times,
     messages: Messages,
     octets: OctetCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handshake_octets: Option<OctetCounts>,
     blocks: Blocks,
     rto_ms: Option<f64>,
 }
@@ -323,6 +335,10 @@ impl Json {
                 received: report.received,
             },
             octets: OctetCounts { sent: report.sent_octets, received: report.received_octets },
+            handshake_octets: report.handshake.map(|handshake| OctetCounts {
+                sent: handshake.sent_octets,
+                received: handshake.received_octets,
+            }),
             blocks: Blocks { up: report.blocks_up, down: report.blocks_down },
             rto_ms: report.rto.map(milliseconds),
         }

@@ -17,14 +17,15 @@ Examples:\n  \
 thinair coap get coap://[2001:db8::1]/sensors/temp --accept json\n  \
 thinair coap put coap+tcp://example.net/firmware --file image.bin --timing\n  \
 thinair coap get coap://nb-iot.example/state --ack-timeout 10s\n  \
-thinair coap observe coap://example.net/time --count 5\n\n\
+thinair coap observe coap://example.net/time --count 5\n  \
+thinair coap get coaps://example.net/time --psk-file phone.psk\n\n\
 Exit status: 0 for a success response (2.xx); 1 for an error response (4.xx, 5.xx) or none; 2 for wrong arguments.";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RequestArguments {
     // Not a documentation comment, in which brackets would be links.
-    #[arg(value_name = "URI", value_parser = uri, help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://...",
-        long_help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://... over TCP. HOST is a name, an IPv4 address, or an IPv6 address in \
+    #[arg(value_name = "URI", value_parser = uri, help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY; also coaps:// and coap+tcp://",
+        long_help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, coaps://... in DTLS, or coap+tcp://... over TCP. HOST is a name, an IPv4 address, or an IPv6 address in \
         brackets, such as [fe80::1%eth0]")]
     pub(super) uri: Uri,
     #[command(flatten)]

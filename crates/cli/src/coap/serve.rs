@@ -20,7 +20,8 @@ pub(super) const EXIT_STATUS: &str = "\
 Examples:\n  \
 thinair coap serve\n  \
 thinair coap serve --root sensors --listen 0.0.0.0 --listen [::]\n  \
-thinair coap serve --root inbox --writable --listen 192.0.2.7:5700 --no-tcp\n\n\
+thinair coap serve --root inbox --writable --listen 192.0.2.7:5700 --no-tcp\n  \
+thinair coap serve --psk-file clients.psk --listen [::] --no-udp --no-tcp\n\n\
 Runs until SIGINT or SIGTERM. Logs go to standard error; RUST_LOG filters them.\n\n\
 Exit status: 0 after such a signal; 1 for a failure; 2 for wrong arguments.";
 
@@ -33,7 +34,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = address)]
     listen: Vec<SocketAddr>,
     /// Do not serve CoAP over TCP (coap+tcp)
-    #[arg(long, conflicts_with = "no_udp")]
+    #[arg(long)]
     no_tcp: bool,
     /// Do not serve CoAP over UDP (coap)
     #[arg(long)]
@@ -54,11 +55,28 @@ pub(crate) struct ServeArguments {
     /// limits its requests, as in {"/time": ["GET"], "/store/*": ["*"]}; others are answered with 4.03.
     #[arg(long, value_name = "FOLDER", help_heading = "Security")]
     oscore: Vec<PathBuf>,
+    /// Serve coaps, too, for clients with a key of this file
+    ///
+    /// It has lines IDENTITY:KEY, the key in hexadecimal digits. DTLS 1.2 with TLS_PSK_WITH_AES_128_CCM_8. On the port above that of --listen, 5684 by default; port 0 is one of its own. A request that is not
+    /// protected is answered with 4.01. Only its owner may be able to read the file.
+    #[arg(long, value_name = "FILE", help_heading = "Security")]
+    psk_file: Option<PathBuf>,
+    /// Limit the requests of clients by identity: a file as {"phone": {"/time": ["GET"], "/store/*": ["*"]}}
+    ///
+    /// An identity that is not in it may not request anything.
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FILE",
+        requires = "psk_file",
+        help_heading = "Security"
+    )]
+    psk_rights: Option<PathBuf>,
     /// Serve this resource without protection, too; with /* at its end, all below; may be repeated
-    #[arg(long, value_name = "PATH", value_parser = path, requires = "oscore", help_heading = "Security")]
+    #[arg(long, value_name = "PATH", value_parser = path, help_heading = "Security")]
     unprotected: Vec<String>,
     /// Use contexts of --oscore although their folders were copied: their originals are never used again
-    #[arg(long, requires = "oscore", help_heading = "Security")]
+    #[arg(long, hide_short_help = true, requires = "oscore", help_heading = "Security")]
     moved: bool,
     /// Maximum size of a file to serve or receive, in octets
     ///
@@ -132,6 +150,14 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         _ => "trace",
     });
     let (udp, tcp) = (!arguments.no_udp, !arguments.no_tcp);
+    if !udp && !tcp && arguments.psk_file.is_none() {
+        return Err(Usage::error("--no-udp and --no-tcp leave nothing to serve without --psk-file"));
+    }
+    if !arguments.unprotected.is_empty() && arguments.oscore.is_empty() && arguments.psk_file.is_none() {
+        return Err(Usage::error(
+            "--unprotected needs --oscore or --psk-file: without them, nothing is protected",
+        ));
+    }
     let mut listen: Vec<Listen> =
         arguments.listen.iter().map(|&address| Listen { address, udp, tcp, optional: false }).collect();
     if listen.is_empty() {
@@ -144,6 +170,9 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     }
     let max_body = arguments.max_body as usize;
     let mut settings = ServerSettings::secured(listen, max_body, usize::from(arguments.max_connections));
+    if let Some(file) = &arguments.psk_file {
+        settings.secure = Some(secure(file, arguments.psk_rights.as_deref(), &settings.listen)?);
+    }
     if arguments.trust_addresses {
         settings.endpoint.policy.amplification = None;
     }
@@ -185,6 +214,40 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     crate::terminal::print(&text).context("cannot print the counters")
 }
 
+/// Returns keys and addresses of `coaps`: those of `coap`, one port above.
+#[cfg(target_os = "linux")]
+fn secure(
+    file: &std::path::Path,
+    rights: Option<&std::path::Path>,
+    listen: &[thinair_services::coap::server::Listen],
+) -> anyhow::Result<thinair_services::coap::server::SecureSettings> {
+    use thinair_services::coap::psk;
+    use thinair_services::coap::server::{Rights, SecureSettings};
+
+    let limited = rights.map(Rights::read_by_identity).transpose()?;
+    let mut clients = Vec::new();
+    for psk in psk::read(file)? {
+        let rights = match &limited {
+            Some(limited) => {
+                let identity = std::str::from_utf8(psk.identity()).unwrap_or_default();
+                limited.get(identity).cloned().unwrap_or_else(Rights::none)
+            }
+            None => Rights::all(),
+        };
+        clients.push((psk, rights));
+    }
+    let address = |listen: &thinair_services::coap::server::Listen| {
+        let port = match listen.address.port() {
+            0 => 0,
+            port => {
+                port.checked_add(1).ok_or_else(|| Usage::error("--listen: no port above 65535 for coaps"))?
+            }
+        };
+        Ok((SocketAddr::new(listen.address.ip(), port), listen.optional))
+    };
+    Ok(SecureSettings { listen: listen.iter().map(address).collect::<anyhow::Result<_>>()?, clients })
+}
+
 #[cfg(target_os = "linux")]
 fn json(statistics: &thinair_services::coap::server::ServerStatistics) -> serde_json::Value {
     let endpoint = &statistics.endpoint;
@@ -211,6 +274,7 @@ fn json(statistics: &thinair_services::coap::server::ServerStatistics) -> serde_
             "refused": statistics.refused,
         },
         "overload": endpoint.overload,
+        "sessions": { "established": statistics.sessions, "failed_handshakes": statistics.failed_handshakes },
         "connections": {
             "accepted": statistics.connections,
             "displaced": statistics.displaced,

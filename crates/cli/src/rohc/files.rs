@@ -138,7 +138,7 @@ pub(super) fn side_of(frame: &[u8]) -> Option<CaptureSide> {
 
 /// Feedback for the compressor, read from a file.
 pub(super) struct FeedbackInput {
-    input: OpenCapture,
+    input: OpenCapture<'static>,
     next: Option<PendingFeedback>,
 }
 

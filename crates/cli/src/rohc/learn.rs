@@ -13,6 +13,7 @@ use super::files::is_same;
 use crate::learn::bases;
 use crate::options::{ChecksumOption, MOST_BASES, coap_ports};
 use crate::packets::PacketOptions;
+use crate::records::OpenCapture;
 use crate::template;
 use crate::usage::Usage;
 use crate::values::is_stdio;
@@ -57,8 +58,8 @@ pub(super) fn run(arguments: &LearnArguments) -> anyhow::Result<ExitCode> {
     }
     let most = usize::from(arguments.most);
     let ports = arguments.coap_ports.unwrap_or(Ports::COAP);
-    let (bases, left_out) =
-        bases(&arguments.captures, &arguments.packets, arguments.coap_checksum, ports, most)?;
+    let captures = arguments.captures.iter().map(|path| OpenCapture::open(path));
+    let (bases, left_out) = bases(captures, &arguments.packets, arguments.coap_checksum, ports, most)?;
     if bases.is_empty() {
         eprintln!("thinair: the captures contain no CoAP over UDP from which a base can be learned");
         return Ok(ExitCode::FAILURE);

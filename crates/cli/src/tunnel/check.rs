@@ -8,9 +8,9 @@ use serde_json::json;
 use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
-use thinair_tunnel::seal::Keys;
+use thinair_tunnel::seal::{Key, Keys};
 use thinair_tunnel::site::Site;
-use thinair_tunnel::site_config::SiteConfig;
+use thinair_tunnel::site_config::{Others, SiteConfig};
 
 use super::sources::Folders;
 use super::{describe, sources};
@@ -42,12 +42,13 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::of(&plan);
     wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
     if let Ok(budget) = &budget {
-        wrong.extend(Site::obstacles(&plan, budget, &|file| Keys::read(file).ok()));
+        wrong.extend(Site::obstacles(&plan, budget, &Keys::read));
     }
     let mut notes = describe::notes(&plan);
     if let Some(other) = &arguments.against {
         let other = self::plan(other)?;
         wrong.extend(disagreements(&plan, &other).iter().map(Disagreement::to_string));
+        wrong.extend(other_public_keys(&plan, &other));
         match self::keys(&other) {
             (others, missing) if missing.is_empty() => wrong.extend(other_keys(&keys, &others)),
             _ => notes.push("the keys of the other end cannot be read here, and are not compared".to_owned()),
@@ -97,6 +98,7 @@ fn plan(file: &std::path::Path) -> anyhow::Result<SiteConfig> {
 struct KeyIds {
     file: PathBuf,
     ids: Vec<String>,
+    is_shared: bool,
 }
 
 /// Returns the ids of the keys of each file, and the errors in key files.
@@ -105,7 +107,10 @@ fn keys(plan: &SiteConfig) -> (Vec<KeyIds>, Vec<String>) {
     for file in plan.key_files() {
         match Keys::read(&file) {
             Ok(keys) => {
-                found.push(KeyIds { ids: keys.iter().map(|key| key.id().to_string()).collect(), file })
+                let is_shared = plan.private_key_file() != Some(&file);
+                // A private key is known by its public one.
+                let id = |key: &Key| if is_shared { key.id().to_string() } else { key.public().to_string() };
+                found.push(KeyIds { ids: keys.iter().map(id).collect(), file, is_shared });
             }
             Err(error) => wrong.push(error.to_string()),
         }
@@ -113,9 +118,23 @@ fn keys(plan: &SiteConfig) -> (Vec<KeyIds>, Vec<String>) {
     (found, wrong)
 }
 
+/// Returns what is wrong with two ends of which one has public keys, and none is that of the other's private key.
+fn other_public_keys(here: &SiteConfig, there: &SiteConfig) -> Vec<String> {
+    let unknown = |knows: &SiteConfig, of: &SiteConfig, [one, other]: [&str; 2]| {
+        let Others::Peers(peers) = &knows.others else { return None };
+        let known: Vec<_> = peers.iter().filter_map(|peer| Some(peer.public_key.as_ref()?.key)).collect();
+        let public = Keys::read(of.private_key_file()?).ok()?.first().public();
+        let is_unknown = !known.is_empty() && !known.contains(&public);
+        is_unknown.then(|| format!("the public key {public} of the end {other} is in no [[peer]] {one}"))
+    };
+    let both = [unknown(here, there, ["here", "there"]), unknown(there, here, ["there", "here"])];
+    both.into_iter().flatten().collect()
+}
+
 /// Returns what is wrong with two ends that have keys, but none in common. One with several peers may have more.
 fn other_keys(here: &[KeyIds], there: &[KeyIds]) -> Option<String> {
-    let ids = |keys: &[KeyIds]| keys.iter().flat_map(|keys| keys.ids.clone()).collect::<Vec<_>>();
+    let shared = |keys: &KeyIds| if keys.is_shared { keys.ids.clone() } else { Vec::new() };
+    let ids = |keys: &[KeyIds]| keys.iter().flat_map(shared).collect::<Vec<_>>();
     let (here, there) = (ids(here), ids(there));
     let differ = !here.is_empty() && !there.is_empty() && !here.iter().any(|id| there.contains(id));
     let [here, there] = [here.join(", "), there.join(", ")];

@@ -134,9 +134,13 @@ fn security(plan: &SiteConfig) -> String {
     match &plan.security {
         Security::Key { suite, negotiates, .. } => {
             let or = if *negotiates { " (aes-gcm if both processors have AES)" } else { "" };
-            let file = plan.common_key_file().map(|path| format!("key file {}", path.display()));
-            let file = file.unwrap_or("a key file for each peer".to_owned());
-            format!("{}{or}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
+            let shared = plan.common_key_file().map(|path| format!("key file {}", path.display()));
+            let private = plan.private_key_file().map(|path| format!("private key file {}", path.display()));
+            let mut files: Vec<_> = private.into_iter().chain(shared).collect();
+            if files.is_empty() {
+                files.push("a key file for each peer".to_owned());
+            }
+            format!("{}{or}, tag of {} octets, {}", suite_name(*suite), suite.tag(), files.join(", "))
         }
         Security::Open => "open: the standard format, not encrypted".to_owned(),
         Security::Insecure => "none: anybody who can send a datagram can send packets".to_owned(),
@@ -172,6 +176,9 @@ fn others(plan: &SiteConfig) -> Vec<(&'static str, String)> {
                 text += &peer.address.map(|address| format!(" at {address}")).unwrap_or_default();
                 text += &peer.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
                 text += &allowed(&peer.allowed, &plan.inside);
+                if let Some(public) = &peer.public_key {
+                    text += &format!(", public key {}", public.key);
+                }
                 if let Some(key) = &peer.key {
                     text += &format!(", key file {}", key.display());
                 }
@@ -304,8 +311,8 @@ pub(super) fn to_json(plan: &SiteConfig) -> Value {
         "carrier": carrier(&plan.carrier),
         "security": match &plan.security {
             Security::Key { suite, .. } => {
-                let file = plan.common_key_file();
-                json!({ "suite": suite_name(*suite), "tag": suite.tag(), "key_file": file })
+                let (file, private) = (plan.common_key_file(), plan.private_key_file());
+                json!({ "suite": suite_name(*suite), "tag": suite.tag(), "key_file": file, "private_key_file": private })
             }
             Security::Open => json!({ "open": true }),
             Security::Insecure => json!({ "insecure": true }),

@@ -1,4 +1,4 @@
-//! `thinair tunnel keygen`: creates and changes key files. It prints no part of a key.
+//! `thinair tunnel keygen`: creates and changes key files. Of a key it prints the public one only.
 //!
 //! A key file has a line for each key: the first is used, a second one is accepted. Keys are replaced without
 //! interruption in three steps: `add` a second key and copy the file to all ends; `promote` it at all ends;
@@ -14,7 +14,10 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use thinair_tunnel::seal::Keys;
 
+use crate::terminal::print;
+
 pub(super) const EXIT_STATUS: &str = "\
+Prints the public key of the file, for `public_key` at the other end.\n\n\
 Replacing a key without interruption:\n  \
 1. thinair tunnel keygen sat.key --rotate add      at one end; copy the file to all others, reload each\n  \
 2. thinair tunnel keygen sat.key --rotate promote  at every end; reload each\n  \
@@ -26,6 +29,9 @@ pub(crate) struct KeygenArguments {
     /// Key file to create with mode 0600; an existing file is kept
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Print the public key of an existing file
+    #[arg(long, conflicts_with = "rotate")]
+    public: bool,
     /// Change the keys of an existing file
     #[arg(long, value_enum, value_name = "STEP")]
     rotate: Option<RotationStep>,
@@ -46,8 +52,14 @@ pub(super) fn run(arguments: &KeygenArguments) -> anyhow::Result<ExitCode> {
     let file = &arguments.file;
     let name = file.display();
     let Some(step) = arguments.rotate else {
-        let id = Keys::generate(file, "", &mut random)?;
-        eprintln!("{name}: key {id}; copy the file to the other end over a secure channel, such as scp");
+        if !arguments.public {
+            let id = Keys::generate(file, "", &mut random)?;
+            eprintln!(
+                "{name}: key {id}. As a private key (--private-key): keep the file here, and give the other end the public key. \
+                 As a shared key (--key): copy the file to the other end over a secure channel, such as scp"
+            );
+        }
+        print(&format!("{}\n", Keys::read(file)?.first().public()))?;
         return Ok(ExitCode::SUCCESS);
     };
     // Rejects files that others can read, or without keys.

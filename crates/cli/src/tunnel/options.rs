@@ -10,10 +10,9 @@ use thinair_tunnel::config::{CommandOption, OptionValues, Settings};
 /// Configuration of a tunnel on the command line.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TunnelOptions {
-    /// Carrier and its remote address: udp://HOST:PORT, ule+udp://, gse+udp://, ule+file:// or
-    /// serial:///dev/DEVICE
+    /// Carrier and address: udp://HOST:PORT, ule+udp://, gse+udp://, ule+file://, serial://
     ///
-    /// serial+raw:// is for tests. udp://:PORT waits there for the other end. A file is
+    /// A serial line is serial:///dev/DEVICE; serial+raw:// is for tests. udp://:PORT waits there for the other end. A file is
     /// ule+file://?from=FILE&to=FILE. Options follow a `?`, separated by `&`: listen, iface, ttl, mtu and
     /// keepalive for UDP; ts, rtp, pid, peer-pid, psi, bitrate, flush and npa for transport streams; flush
     /// and npa for GSE; speed, framing (cobs, slip) and mtu for serial lines.

@@ -70,8 +70,8 @@ struct Notification {
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Adds the client of a request to the list of observers. Call it before [`respond`](Self::respond), whose response
-    /// is the first notification. `None` if the request does not contain Observe 0, or the list is full: then the
-    /// response has no Observe option. A client that is on the list already keeps its entry.
+    /// is the first notification. `None` if the request does not contain Observe 0, or the list is full, or has enough
+    /// entries of the client ([`Limits::max_observers_of_peer`](crate::Limits::max_observers_of_peer)): then the response has no Observe option. A client that is on the list already keeps its entry.
     pub fn accept(&mut self, now: Instant, id: RequestId) -> Option<ObserverId> {
         let pending = *self.requests.get(id.0)?;
         if pending.observe != Some(Observe::Register) {
@@ -91,6 +91,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 key
             }
             None => {
+                let of_peer =
+                    self.observers.iter().filter(|(_, observer)| observer.peer == pending.peer).count();
+                if of_peer >= self.config.limits.max_observers_of_peer {
+                    return None;
+                }
                 let observer = Observer {
                     peer: pending.peer,
                     token: pending.token,

@@ -12,6 +12,7 @@ use super::digest::ECHO;
 use super::pace::PeerPace;
 use super::stream::StreamState;
 use crate::congestion::{Algorithm, CongestionControl, Controller, Transmission};
+use crate::event::Gone;
 use crate::table::{Index, KeyedHasher, Order, Slab, SlotKey};
 
 /// One peer.
@@ -241,6 +242,25 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             peer.transmission = transmission;
         }
         true
+    }
+
+    /// Sets whether the address of a peer is verified, as by the handshake of DTLS. False if there is no room for one more peer.
+    pub fn set_verified(&mut self, now: Instant, peer: P, is_verified: bool) -> bool {
+        self.peers.now = now;
+        let Some(key) = self.peer_key(peer) else { return false };
+        if let Some(peer) = self.peers.get_mut(key) {
+            peer.verified = is_verified;
+        }
+        true
+    }
+
+    /// Registers that a peer of datagrams is gone, as a session of DTLS that is over: requests under way fail, and observers are
+    /// removed.
+    pub fn forget_peer(&mut self, now: Instant, peer: &P) {
+        if let Some(key) = self.peers.find(peer) {
+            self.fail_calls(now, key);
+            self.remove_observers(key, Gone::Closed);
+        }
     }
 
     /// Returns the peer at `address`, and creates it if necessary.

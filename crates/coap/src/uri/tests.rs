@@ -133,8 +133,8 @@ fn what_is_wrong_is_reported_with_its_place() {
         ("coap:/x", Fault::NotAbsolute, 0),
         ("", Fault::NotAbsolute, 0),
         ("http://h/", Fault::Scheme, 0),
-        ("coaps://h/", Fault::NeedsTls, 0),
         ("coaps+tcp://h/", Fault::NeedsTls, 0),
+        ("coaps+ws://h/", Fault::NeedsTls, 0),
         ("coap+ws://h/", Fault::NeedsWebSocket, 0),
         ("coap://h/a#b", Fault::Fragment, 10),
         ("coap://me@h/", Fault::UserInfo, 9),
@@ -158,8 +158,8 @@ fn what_is_wrong_is_reported_with_its_place() {
     ] {
         assert_eq!(refused(text), (fault, at), "{text}");
     }
-    let message = "coaps://h/".parse::<Uri>().unwrap_err().to_string();
-    assert_eq!(message, "coaps needs TLS or DTLS, which are not supported; use coap or coap+tcp (octet 0)");
+    let message = "coaps+tcp://h/".parse::<Uri>().unwrap_err().to_string();
+    assert_eq!(message, "coaps+tcp and coaps+ws need TLS, which is not supported; use coaps (octet 0)");
 }
 
 #[test]

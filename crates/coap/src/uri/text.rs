@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 use core::net::Ipv6Addr;
 
-use super::{Fault, Host, PORT, Scheme, Uri, UriError};
+use super::{Fault, Host, Scheme, Uri, UriError};
 
 /// Longest host, segment or argument, in octets: those of Uri-Host, Uri-Path and Uri-Query.
 const LONGEST: usize = 255;
@@ -80,7 +80,8 @@ pub(super) fn read(text: &str) -> Result<Uri, UriError> {
     let scheme = match scheme.to_ascii_lowercase().as_str() {
         "coap" => Scheme::Coap,
         "coap+tcp" => Scheme::CoapTcp,
-        "coaps" | "coaps+tcp" | "coaps+ws" => return at(Fault::NeedsTls, 0),
+        "coaps" => Scheme::Coaps,
+        "coaps+tcp" | "coaps+ws" => return at(Fault::NeedsTls, 0),
         "coap+ws" => return at(Fault::NeedsWebSocket, 0),
         "" => return at(Fault::NotAbsolute, 0),
         _ => return at(Fault::Scheme, 0),
@@ -90,7 +91,7 @@ pub(super) fn read(text: &str) -> Result<Uri, UriError> {
     }
     let start = text.len() - rest.len();
     let (authority, resource) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let (host, port) = read_authority(authority, start)?;
+    let (host, port) = read_authority(authority, start, scheme.port())?;
     let start = start + authority.len();
     let (path, query) = match resource.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -143,8 +144,8 @@ fn without_dots(segments: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     path
 }
 
-/// Parses host and port; the authority is `offset` octets into the URI.
-fn read_authority(authority: &str, offset: usize) -> Result<(Host, u16), UriError> {
+/// Parses host and port; the authority is `offset` octets into the URI. `default`: port where it has none.
+fn read_authority(authority: &str, offset: usize, default: u16) -> Result<(Host, u16), UriError> {
     if let Some(mark) = authority.find('@') {
         return at(Fault::UserInfo, offset + mark);
     }
@@ -153,16 +154,16 @@ fn read_authority(authority: &str, offset: usize) -> Result<(Host, u16), UriErro
         let behind = offset + literal.len() + 2;
         let host = read_literal(literal, offset + 1)?;
         return match port.strip_prefix(':') {
-            Some(port) => Ok((host, read_port(port, behind + 1)?)),
-            None if port.is_empty() => Ok((host, PORT)),
+            Some(port) => Ok((host, read_port(port, behind + 1, default)?)),
+            None if port.is_empty() => Ok((host, default)),
             None => at(Fault::Bracket, behind),
         };
     }
     let (name, port) = match authority.split_once(':') {
         // An IPv6 address without its brackets.
         Some((_, port)) if port.contains(':') => return at(Fault::Bracket, offset),
-        Some((name, port)) => (name, read_port(port, offset + name.len() + 1)?),
-        None => (authority, PORT),
+        Some((name, port)) => (name, read_port(port, offset + name.len() + 1, default)?),
+        None => (authority, default),
     };
     if name.is_empty() {
         return at(Fault::NoHost, offset);
@@ -204,12 +205,12 @@ fn read_literal(literal: &str, offset: usize) -> Result<Host, UriError> {
     }
 }
 
-fn read_port(text: &str, offset: usize) -> Result<u16, UriError> {
+fn read_port(text: &str, offset: usize, default: u16) -> Result<u16, UriError> {
     let is_number = text.bytes().all(|octet| octet.is_ascii_digit());
     match text.parse() {
         Ok(port) if is_number && port != 0 => Ok(port),
         // RFC 3986, section 3.2.3: the port may be empty.
-        Err(_) if text.is_empty() => Ok(PORT),
+        Err(_) if text.is_empty() => Ok(default),
         _ => at(Fault::Port, offset),
     }
 }

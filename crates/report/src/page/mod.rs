@@ -42,19 +42,31 @@ impl Document {
                     style { (PreEscaped(plot::STYLE)) (PreEscaped(STYLE)) }
                 }
                 body {
-                    svg class="patterns" aria-hidden="true" { (plot::patterns()) }
-                    main {
-                        header {
-                            h1 { (prose(&self.title)) }
-                            @if !self.subtitle.is_empty() { p class="subtitle" { (prose(&self.subtitle)) } }
-                        }
-                        @for (at, part) in self.sections.iter().enumerate() { (section(at, part)) }
-                    }
-                    script { (PreEscaped(SCRIPT)) }
+                    (contents(self))
+                    script { (PreEscaped(SCRIPT)) "enliven(document);" }
                 }
             }
         };
         page.into_string() + "\n"
+    }
+
+    /// Returns the contents of the page's body as HTML, for a page that has [`STYLESHEET`](crate::STYLESHEET) and the function of
+    /// `page.js`.
+    pub fn to_html_body(&self) -> String {
+        contents(self).into_string()
+    }
+}
+
+fn contents(document: &Document) -> Markup {
+    html! {
+        svg class="patterns" aria-hidden="true" { (plot::patterns()) }
+        main {
+            header {
+                h1 { (prose(&document.title)) }
+                @if !document.subtitle.is_empty() { p class="subtitle" { (prose(&document.subtitle)) } }
+            }
+            @for (at, part) in document.sections.iter().enumerate() { (section(at, part)) }
+        }
     }
 }
 

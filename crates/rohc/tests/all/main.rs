@@ -13,6 +13,7 @@ mod coap;
 mod counted;
 mod damage;
 mod decompressor;
+mod dtls;
 mod failures;
 mod impaired;
 mod jumps;

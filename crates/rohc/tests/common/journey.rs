@@ -80,7 +80,7 @@ impl JourneySetup {
                         // The pace proves the packets of a paced flow without a count.
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-                                if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
+                                if mode != Mode::Reliable || !kind.is_own() && !kind.is_tcp() {
                                     let (moves, v2, ids) = (false, None, IdKind::Counts);
                                     all.push(Self {
                                         kind,
@@ -107,7 +107,7 @@ impl JourneySetup {
     /// The flows that profiles of RFC 5225 carry, with a ratio.
     pub fn of_v2(paces: &[PacketPace], delay: u64, ratio: ReorderRatio) -> Vec<Self> {
         let all = Self::all(paces, delay).into_iter();
-        all.filter(|setup| !setup.kind.is_coap() && !setup.kind.is_tcp() && setup.mode != Mode::Reliable)
+        all.filter(|setup| !setup.kind.is_own() && !setup.kind.is_tcp() && setup.mode != Mode::Reliable)
             .map(|setup| Self { v2: Some(ratio), ..setup })
             .collect()
     }
@@ -115,7 +115,7 @@ impl JourneySetup {
     /// Returns the flows whose TTL and DSCP can change, with the changes.
     pub fn moving(pace: PacketPace, delay: u64) -> Vec<Self> {
         let all = Self::all(&[pace], delay).into_iter();
-        all.filter(|setup| !setup.kind.is_coap() && setup.checksum == ChecksumUse::Carried)
+        all.filter(|setup| !setup.kind.is_own() && setup.checksum == ChecksumUse::Carried)
             .map(|setup| Self { moves: true, ..setup })
             .collect()
     }
@@ -123,7 +123,7 @@ impl JourneySetup {
     /// True if the time determines the number of missing packets.
     pub fn is_paced(&self) -> bool {
         self.pace.is_paced()
-            && !self.kind.is_coap_mix()
+            && !self.kind.is_mix()
             && !matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause)
     }
 
@@ -155,7 +155,7 @@ impl JourneySetup {
     fn is_wild(&self) -> bool {
         let has_jumps = matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause);
         self.moves
-            || self.kind.is_coap_mix()
+            || self.kind.is_mix()
             || self.has_stepping_ids()
             || (has_jumps || matches!(self.pace, PacketPace::Pausing(_)) && self.kind.is_rtp())
                 && self.checksum == ChecksumUse::Elided
@@ -670,7 +670,7 @@ impl<'a> Journey<'a> {
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match kind {
                 // Any field may have changed in lost or overtaking packets.
-                kind if kind.is_coap_mix() => distance != 1,
+                kind if kind.is_mix() => distance != 1,
                 _ if self.setup.has_stepping_ids() => distance != 1,
                 _ => {
                     let at = self.changed.partition_point(|changed| *changed <= from);

@@ -4,6 +4,7 @@
 
 pub mod coap;
 pub mod damage;
+pub mod dtls;
 pub mod grid;
 pub mod journey;
 pub mod link;

@@ -4,6 +4,7 @@ use thinair_rohc::{Integrity, ProfileId, ProfileSet};
 use thinair_wire::checksum::Sum;
 
 use super::coap::{self, CoapSide, FlowName};
+use super::dtls::DtlsFlow;
 use super::media::{Media, MediaKind, TimestampClock};
 use super::tcp::{Outer, TcpPacket, timestamps};
 use super::{IdKind, IpLayer, SplitMix64, TestFlow};
@@ -36,6 +37,10 @@ pub enum SourceKind {
     CoapMix,
     /// A mix by clients that take new ports.
     CoapClients,
+    /// Records of one type and epoch.
+    Dtls,
+    /// Records with new epochs, alerts, handshakes, jumps, and others in the same datagram.
+    DtlsMix,
 }
 
 /// The checksum of UDP.
@@ -47,7 +52,7 @@ pub enum ChecksumUse {
 }
 
 impl SourceKind {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Rtp,
         Self::RtpTalk,
         Self::RtpPause,
@@ -62,7 +67,23 @@ impl SourceKind {
         Self::CoapExchange,
         Self::CoapMix,
         Self::CoapClients,
+        Self::Dtls,
+        Self::DtlsMix,
     ];
+
+    /// True for profiles 0x0181 and 0x0182: they have no R-mode, and no version in RFC 5225.
+    pub fn is_own(self) -> bool {
+        self.is_coap() || self.is_dtls()
+    }
+
+    pub fn is_dtls(self) -> bool {
+        matches!(self, Self::Dtls | Self::DtlsMix)
+    }
+
+    /// True if any field may change at any time.
+    pub fn is_mix(self) -> bool {
+        self.is_coap_mix() || self == Self::DtlsMix
+    }
 
     pub fn is_coap(self) -> bool {
         matches!(self, Self::CoapGet | Self::CoapNotify) || self.is_two_way()
@@ -92,7 +113,7 @@ impl SourceKind {
             Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::Udp => {
                 &[ChecksumUse::Carried, ChecksumUse::Elided]
             }
-            _ if self.is_coap() => &[ChecksumUse::Carried, ChecksumUse::Elided],
+            _ if self.is_own() => &[ChecksumUse::Carried, ChecksumUse::Elided],
             _ => &[ChecksumUse::Carried],
         }
     }
@@ -100,14 +121,15 @@ impl SourceKind {
     pub fn profiles(self) -> ProfileSet {
         match self {
             _ if self.is_coap() => ProfileSet::default(),
+            _ if self.is_dtls() => ProfileSet::v1().with(ProfileId::Dtls).unwrap(),
             _ if self.is_tcp() => ProfileSet::v1().with(ProfileId::Tcp).unwrap(),
             _ => ProfileSet::v1(),
         }
     }
 
-    /// Returns the integrity check with which profile 0x0181 elides the checksum.
+    /// Returns the integrity check with which profiles 0x0181 and 0x0182 elide the checksum.
     pub fn integrity(self, checksum: ChecksumUse) -> Integrity {
-        if self.is_coap() && checksum == ChecksumUse::Elided { Integrity::Crc32 } else { Integrity::None }
+        if self.is_own() && checksum == ChecksumUse::Elided { Integrity::Crc32 } else { Integrity::None }
     }
 
     /// True if an inferred field is neither covered by a checksum nor follows from one that is: only the CRC then
@@ -115,9 +137,9 @@ impl SourceKind {
     pub fn is_unproved(self, six: bool, checksum: ChecksumUse) -> bool {
         match self {
             // TTLs of the mix change, and some of its checksums are wrong.
-            Self::Esp | Self::CoapMix | Self::CoapClients => true,
+            Self::Esp | Self::CoapMix | Self::CoapClients | Self::DtlsMix => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck | Self::TcpChat => !six,
-            Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify => {
+            Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify | Self::Dtls => {
                 checksum == ChecksumUse::Elided
             }
             // Message IDs are in the packet or follow from a request, which proves no number.
@@ -132,6 +154,7 @@ pub enum PacketSource {
     Tcp { packet: TcpPacket, kind: SourceKind, time: u32, ids: IdKind },
     Coap(coap::CoapFlow),
     Mix(coap::Mix),
+    Dtls { flow: DtlsFlow, is_mixed: bool },
 }
 
 impl PacketSource {
@@ -176,6 +199,12 @@ impl PacketSource {
             SourceKind::CoapExchange => Self::Coap(coap::CoapFlow::new(FlowName::HRsp, six, seed)),
             SourceKind::CoapMix => Self::Mix(coap::Mix::new(six, &mut random)),
             SourceKind::CoapClients => Self::Mix(coap::Mix::of_clients(six, &mut random)),
+            SourceKind::Dtls | SourceKind::DtlsMix => {
+                let mut flow = DtlsFlow::new(six);
+                flow.layer.id = random.next() as u16;
+                flow.number = random.below(1 << 40);
+                Self::Dtls { flow, is_mixed: kind == SourceKind::DtlsMix }
+            }
         }
     }
 
@@ -191,7 +220,7 @@ impl PacketSource {
                 let ip = &mut packet.ips[0];
                 (ip.ttl, ip.tos) = (ttl, tos);
             }
-            Self::Coap(_) | Self::Mix(_) => return false,
+            Self::Coap(_) | Self::Mix(_) | Self::Dtls { .. } => return false,
         }
         true
     }
@@ -205,6 +234,10 @@ impl PacketSource {
                 layer.id = if kind == IdKind::Constant { 0 } else { layer.id };
             }
             Self::Tcp { ids, .. } => *ids = kind,
+            Self::Dtls { flow, .. } => {
+                flow.layer.id_kind = kind;
+                flow.layer.id = if kind == IdKind::Constant { 0 } else { flow.layer.id };
+            }
             Self::Coap(_) | Self::Mix(_) => {}
         }
     }
@@ -221,7 +254,7 @@ impl PacketSource {
                 *time = time.wrapping_add((micros / 1_000) as u32);
                 false
             }
-            Self::Coap(_) | Self::Mix(_) => false,
+            Self::Coap(_) | Self::Mix(_) | Self::Dtls { .. } => false,
         }
     }
 
@@ -238,6 +271,11 @@ impl PacketSource {
         let packet = match self {
             Self::Coap(flow) => return flow.next(),
             Self::Mix(mix) => return vec![mix.next(random)],
+            Self::Dtls { flow, is_mixed: true } => flow.mixed(random),
+            Self::Dtls { flow, .. } => {
+                flow.plaintext = random.below(30) as usize;
+                flow.next(random)
+            }
             Self::Plain { flow, has_pauses, is_elided } => {
                 if *has_pauses
                     && random.once_in(50)

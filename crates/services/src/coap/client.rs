@@ -21,20 +21,24 @@ mod carrier;
 mod error;
 mod exchange;
 mod group;
+mod secure;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use thinair_coap::oscore::{Context, ContextError, ContextId};
 use thinair_coap::{Config, Endpoint, Policy, Received, Request, Uri};
+use thinair_dtls::Psk;
 use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
 pub use error::{AddressError, ClientError, FailedAttempt};
 pub use group::{GroupTask, LEISURE, ask_group};
+pub use secure::HandshakeReport;
 
 use self::carrier::ClientPorts;
+use self::secure::SecureServers;
 use crate::coap::CoapPeer;
 use crate::resolve::resolve;
 use crate::wait::Wait;
@@ -122,7 +126,9 @@ pub struct TaskReport {
     pub address: Option<SocketAddr>,
     /// Time from the start to the resolution of the host.
     pub resolved: Duration,
-    /// Time from the start until the latest attempt could send, after the handshake of TCP.
+    /// Handshake of DTLS in the latest attempt, if there was one. Its datagrams are not among the others.
+    pub handshake: Option<HandshakeReport>,
+    /// Time from the start until the latest attempt could send, after the handshake of TCP or DTLS.
     pub connected: Duration,
     /// Time from the start to the first octets of the peer.
     pub first: Option<Duration>,
@@ -164,6 +170,7 @@ pub struct TaskOutcome {
 pub struct Client {
     endpoint: Endpoint<CoapPeer>,
     ports: ClientPorts,
+    secure: Option<SecureServers>,
     /// Number of the next connection.
     streams: u64,
 }
@@ -184,7 +191,7 @@ impl Client {
         getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
         // The random source has worked, and does not fail later.
         let endpoint = Endpoint::new(config, || getrandom::u64().unwrap_or_default());
-        Ok(Self { endpoint, ports: ClientPorts::default(), streams: 0 })
+        Ok(Self { endpoint, ports: ClientPorts::default(), secure: None, streams: 0 })
     }
 
     /// Adds a security context for tasks.
@@ -193,6 +200,11 @@ impl Client {
     /// Another context has the same Recipient ID and ID Context.
     pub fn add_context(&mut self, context: Context) -> Result<ContextId, ContextError> {
         self.endpoint.add_context(context)
+    }
+
+    /// Sets the key for `coaps://`, and the first timeout of handshakes. Default: 1 s. **Sessions are those of one key.**
+    pub fn set_psk(&mut self, psk: Psk, timeout: Option<Duration>) {
+        self.secure = Some(SecureServers::new(psk, timeout));
     }
 
     /// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not
@@ -233,6 +245,15 @@ impl Client {
             }
         }
         Err(ClientError::Failed(report.attempts.clone()))
+    }
+}
+
+impl Drop for Client {
+    /// Ends the sessions of DTLS.
+    fn drop(&mut self) {
+        if let Some(secure) = &mut self.secure {
+            secure.close(|server, datagram| self.ports.send_last(server, datagram));
+        }
     }
 }
 

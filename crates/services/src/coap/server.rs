@@ -10,6 +10,7 @@ mod open;
 mod resource;
 mod resources;
 mod rights;
+mod secure;
 mod streams;
 mod watches;
 
@@ -24,11 +25,13 @@ use thinair_wire::time::Instant;
 use super::CoapPeer;
 use datagrams::Datagrams;
 use rights::Guard;
+use secure::SecureSessions;
 use streams::ServerStreams;
 
 pub use resource::{Moment, Resource, ResourceAnswer, ResourceState, Resources, accepted};
 pub use resources::{FileResource, FilesError, Tests, Time};
 pub use rights::Rights;
+pub use secure::SecureSettings;
 pub use watches::Watches;
 
 /// Addresses and limits of a server.
@@ -36,6 +39,9 @@ pub use watches::Watches;
 pub struct ServerSettings {
     /// Addresses.
     pub listen: Vec<Listen>,
+    /// Addresses and keys of `coaps://`; `None`: it is not served. **With keys, a request that is not protected is answered with
+    /// 4.01**, unless its resource was [opened](ResourceServer::open_resource).
+    pub secure: Option<SecureSettings>,
     /// Settings of the endpoint. [`secured`](Self::secured) returns suitable ones for the addresses.
     pub endpoint: Config,
     /// Largest number of connections. A further one displaces the one that has been idle for the longest time.
@@ -82,7 +88,7 @@ impl ServerSettings {
             },
             policy: Policy { amplification: is_reachable.then_some(3), ..Policy::default() },
         };
-        Self { listen, endpoint, max_connections }
+        Self { listen, secure: None, endpoint, max_connections }
     }
 }
 
@@ -106,6 +112,10 @@ pub struct ServerStatistics {
     pub too_long: u64,
     /// Datagrams that the system rejected.
     pub refused: u64,
+    /// Sessions of DTLS.
+    pub sessions: u64,
+    /// Handshakes of DTLS that failed behind their cookies.
+    pub failed_handshakes: u64,
     /// Connections that were accepted.
     pub connections: u64,
     /// Connections that were closed for new ones.
@@ -148,6 +158,7 @@ pub struct ResourceServer {
     endpoint: Endpoint<CoapPeer>,
     site: Resources,
     guard: Guard,
+    secure: Option<SecureSessions>,
     watches: Watches,
     /// Delayed responses by time; the number distinguishes those of equal time.
     due: BTreeMap<(Instant, u64), Due>,

@@ -297,6 +297,7 @@ mod tests {
             host: None,
             allowed: allowed.collect(),
             key: None,
+            public_key: None,
             keepalive: None,
             pid: None,
         }

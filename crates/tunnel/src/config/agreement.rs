@@ -47,7 +47,7 @@ pub fn disagreements(here: &SiteConfig, there: &SiteConfig) -> Vec<Disagreement>
 }
 
 /// Settings that are equal at all ends, in a fixed order; `None` if this end leaves one open.
-fn facts(config: &SiteConfig) -> [(&'static str, Option<String>); 12] {
+fn facts(config: &SiteConfig) -> [(&'static str, Option<String>); 13] {
     let channel = &config.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
     // The default depends on the MTU.
@@ -69,6 +69,7 @@ fn facts(config: &SiteConfig) -> [(&'static str, Option<String>); 12] {
         ("[carrier] framing", framing),
         ("[carrier] speed", speed),
         ("[security]", Some(security(&config.security).to_owned())),
+        ("the kind of keys", kind_of_keys(config).map(str::to_owned)),
         ("[channel] cid", Some(channel.cids_name().to_owned())),
         ("[channel] max_cid", Some(channel.large_max_cid.unwrap_or(channel.max_cid).to_string())),
         ("[channel] profiles", Some(profiles.join(","))),
@@ -95,6 +96,19 @@ fn security(security: &Security) -> &'static str {
         Security::Key { suite, .. } => suite_name(*suite),
         Security::Open => "open",
         Security::Insecure => "insecure",
+    }
+}
+
+/// Kind of the keys of an end with a single peer; `None` if there are several, or both kinds.
+fn kind_of_keys(config: &SiteConfig) -> Option<&'static str> {
+    let (Security::Key { path, .. }, Others::Peers(peers)) = (&config.security, &config.others) else {
+        return None;
+    };
+    let [peer] = &peers[..] else { return None };
+    match (path.is_some() || peer.key.is_some(), peer.public_key.is_some()) {
+        (true, false) => Some("a shared key"),
+        (false, true) => Some("public keys"),
+        (true, true) | (false, false) => None,
     }
 }
 

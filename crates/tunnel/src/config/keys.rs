@@ -154,6 +154,9 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
         keys: &[
             one_end("key")
                 .option(SECURITY, "FILE", "Encrypt with the keys in this file (see `thinair tunnel keygen`)"),
+            one_end("private_key")
+                .option(SECURITY, "FILE", "Encrypt with the private key in this file, for --public-key")
+                .named("private-key"),
             all("suite")
                 .option(SECURITY, "NAME", "Cipher: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on \
                  serial lines aes-ccm-8]")
@@ -161,6 +164,10 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("tag")
                 .option(SECURITY, "N", "Length of the authentication tag in octets, instead of --suite: 16, 8 or 4. With 4, one \
                  of 2^32 forged datagrams is accepted")
+                .rare(),
+            one_end("rekey")
+                .option(SECURITY, "TIME", "Age of session keys at which two ends agree on new ones, from 1min to 2h, or auto: 120 s and \
+                 256 kB, at the latest 2 h [default: auto]")
                 .rare(),
             all("open")
                 .switch(SECURITY, "Send transport streams or GSE in the standard format, without encryption"),
@@ -176,7 +183,8 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("cid")
                 .option(CHANNEL, "SPACE", "Size of context identifiers, equal at both ends: small, large or auto")
                 .details("`auto` is small CIDs for up to 16 flows, and large ones for more [default: auto between \
-                 two ends with a key or --insecure, otherwise small]."),
+                 two ends with a key or --insecure, otherwise small].")
+                .rare(),
             all("max_cid")
                 .option(CHANNEL, "N", "Highest CID (MAX_CID), equal at both ends [default: 15; with --cid auto 1023, for large \
                  CIDs]")
@@ -248,6 +256,12 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
                  the networks of --address and --route]")
                 .rare(),
             one_end("key"),
+            one_end("public_key")
+                .option(SECURITY, "KEY", "Public key of the other end, as `thinair tunnel keygen` prints it there")
+                .named("public-key"),
+            one_end("psk")
+                .option(SECURITY, "FILE", "Key file that both ends share besides their public keys")
+                .rare(),
             one_end("keepalive"),
             one_end("pid"),
         ],

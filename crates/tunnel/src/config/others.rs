@@ -8,7 +8,8 @@ use super::carrier::{self, CarrierSettings};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
-use crate::site_config::{ALL_ADDRESSES, Mesh, Others, Packaging, Peer, Security, Site};
+use crate::seal::PublicKey;
+use crate::site_config::{ALL_ADDRESSES, Mesh, Others, Packaging, Peer, PeerPublicKey, Security, Site};
 use crate::unit::SiteId;
 
 /// True if the sites are a mesh, with a single key.
@@ -54,6 +55,7 @@ fn peers(
             host: None,
             allowed: Vec::new(),
             key: None,
+            public_key: None,
             keepalive: carried.keepalive,
             pid: None,
         });
@@ -103,6 +105,19 @@ fn peers(
     if peers.len() > 1 {
         several(&peers, sections, carried, is_key)?;
     }
+    if let (Security::Key { path: None, .. }, Some(number)) =
+        (security, peers.iter().position(|peer| peer.key.is_none() && peer.public_key.is_none()))
+    {
+        let place = sections.get(number).and_then(|section| section.place.as_ref());
+        return Err(ConfigError::at(
+            place.unwrap_or(&url.place),
+            format!(
+                "\"{}\" needs the public key of the other end; give --public-key KEY (`public_key` in [[peer]]), as \
+                 `thinair tunnel keygen FILE` prints it there",
+                peers[number].name
+            ),
+        ));
+    }
     Ok(peers)
 }
 
@@ -138,9 +153,25 @@ fn peer(
         address,
         allowed: allowed(section)?,
         key: section.setting("key").map(security::key_path).transpose()?,
+        public_key: public_key(section)?,
         keepalive: own.or(carried.keepalive),
         pid: section.read("pid", carrier::pid)?,
     })
+}
+
+/// Returns the public key of a peer, and the secret that is shared with it besides.
+fn public_key(section: &SettingsSection) -> Result<Option<PeerPublicKey>, ConfigError> {
+    let psk = section.setting("psk");
+    let Some(setting) = section.setting("public_key") else {
+        return psk.map_or(Ok(None), |psk| {
+            Err(psk
+                .error("is used besides a public key, which is missing; give `public_key`, or `key` instead"))
+        });
+    };
+    let wrong = "is not a public key; give the 44 characters that `thinair tunnel keygen FILE` prints at the other end";
+    let key = PublicKey::parse(setting.text()?).ok_or_else(|| setting.error(wrong))?;
+    let psk = psk.map(security::key_path).transpose()?;
+    Ok(Some(PeerPublicKey { key, psk, at: setting.place.to_string() }))
 }
 
 /// Returns the networks of `allowed`.
@@ -222,11 +253,11 @@ fn several(
                 ),
             ));
         }
-        if is_key && peer.key.is_none() {
+        if is_key && peer.key.is_none() && peer.public_key.is_none() {
             return Err(ConfigError::at(
                 &place(number, "key"),
                 format!(
-                    "\"{}\" needs its own `key`, since there are several peers: with one key for all, each could \
+                    "\"{}\" needs its own `key` or `public_key`, since there are several peers: with one key for all, each could \
                      impersonate any other",
                     peer.name
                 ),
@@ -251,6 +282,10 @@ fn several(
                     "key",
                     "have the same key file; create one for each with `thinair tunnel keygen`".to_owned(),
                 );
+            }
+            let key = |peer: &Peer| peer.public_key.as_ref().map(|public| public.key);
+            if key(peer).is_some() && key(peer) == key(earlier) {
+                return clash("public_key", "have the same public key; each end has its own".to_owned());
             }
             for a in &peer.allowed {
                 if let Some(b) = earlier.allowed.iter().find(|b| words::overlap(*a, **b)) {

@@ -1,10 +1,12 @@
 //! Section `[security]`: protection of datagrams.
 
+use std::time::Duration;
+
 use super::setting::{ConfigError, ConfiguredValue};
 use super::settings::{Settings, SettingsSection};
 use super::url::CarrierScheme;
 use super::words;
-use crate::site_config::{Security, Suite};
+use crate::site_config::{Rekey, Security, Suite};
 
 const SUITES: &[(&str, Suite)] = &[
     ("chacha20-poly1305", Suite::ChaCha20Poly1305),
@@ -30,7 +32,15 @@ pub(super) fn security(
     let section = settings.section("security");
     let (open, insecure) = (section.is_true("open")?, section.is_true("insecure")?);
     let of_peer = settings.sections("peer").iter().find_map(|peer| peer.setting("key"));
-    let key = section.setting("key").or(of_peer);
+    let private = section.setting("private_key");
+    let key = section.setting("key").or(of_peer).or(private);
+    let public = settings.sections("peer").iter().find_map(|peer| peer.setting("public_key"));
+    if let (Some(public), None) = (public, private) {
+        return Err(public.error(
+            "needs a private key of this end; create one with `thinair tunnel keygen FILE`, and give --private-key FILE \
+             (`private_key` in [security])",
+        ));
+    }
     let given = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
     let given: Vec<_> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
     if let [first, second, ..] = given[..] {
@@ -48,7 +58,7 @@ pub(super) fn security(
         if let Some(wrong) = refused(scheme, open) {
             return Err(ConfigError::maybe_at(section.place_of(name), wrong));
         }
-        for key in ["suite", "tag"] {
+        for key in ["suite", "tag", "rekey"] {
             if let Some(setting) = section.setting(key) {
                 return Err(setting.error(format!(
                     "applies to encrypted datagrams, and `{name}` disables encryption; remove it"
@@ -73,10 +83,38 @@ pub(super) fn security(
         }
         CarrierScheme::Udp | CarrierScheme::UleUdp | CarrierScheme::GseUdp | CarrierScheme::Serial => {}
     }
+    if let (Some(private), true) = (private, is_group) {
+        return Err(private.error(
+            "is for two ends or several peers; the sites of a mesh share one key: give `key` instead",
+        ));
+    }
+    let [path, private] = [section.setting("key"), private].map(|setting| setting.map(key_path).transpose());
+    let (path, private) = (path?, private?);
+    if let (Some(setting), true) = (section.setting("private_key"), path.is_some() && path == private) {
+        return Err(
+            setting.error("is the shared key file, which the other end has, too; create a file for each use")
+        );
+    }
     let suite = suite(&section, scheme, is_group)?;
     let is_chosen = section.setting("suite").or(section.setting("tag")).is_some();
     let negotiates = !is_chosen && !is_group && suite.tag() == Suite::AesGcm.tag();
-    Ok(Security::Key { path: key_path(key)?, suite, negotiates })
+    let rekey = section.read("rekey", rekey)?.unwrap_or_default();
+    if let (Some(setting), true) = (section.setting("rekey"), is_group) {
+        return Err(
+            setting.error("is for two ends; the keys of a mesh are new at each start of a site. Remove it")
+        );
+    }
+    Ok(Security::Key { path, private, suite, negotiates, rekey })
+}
+
+/// Parses the age of session keys.
+fn rekey(text: &str) -> Result<Rekey, String> {
+    const RANGE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(7_200)];
+    if text == "auto" {
+        return Ok(Rekey::Auto);
+    }
+    let age = words::span(text).ok().filter(|age| (RANGE[0]..=RANGE[1]).contains(age));
+    age.map(Rekey::Every).ok_or_else(|| "give a time from 1min to 2h, or auto".to_owned())
 }
 
 /// Returns advice if no protection is configured.
@@ -96,8 +134,9 @@ fn unprotected(scheme: CarrierScheme) -> String {
             "{name}:// has no protection; confirm this with --insecure (`insecure = true` in [security])"
         ),
         CarrierScheme::Udp | CarrierScheme::Serial => format!(
-            "no protection is configured for {name}://; create a key file with `thinair tunnel keygen FILE`, and \
-             give --key FILE (`key` in [security]) at both ends; or give --insecure (`insecure = true`), and anybody \
+            "no protection is configured for {name}://; create a key file at each end with `thinair tunnel keygen FILE`, and \
+             give --private-key FILE (`private_key` in [security]) and --public-key KEY of the other end (`public_key` in \
+             [[peer]]), or one file at both ends with --key FILE (`key`); or give --insecure (`insecure = true`), and anybody \
              who can send a datagram can send packets into the network"
         ),
     }

@@ -24,7 +24,7 @@ use super::block;
 use super::host::{Host, remove_stale_rules, tunnel_name};
 use super::name_servers::NameServers;
 use super::run_folder;
-use crate::seal::Keys;
+use crate::seal::{KeyFileError, Keys};
 use crate::site_config::{Carrier, Inside, SiteConfig};
 
 /// The longest time of a change to the host, as name servers are set by programs.
@@ -97,9 +97,11 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// Keys of a file, which the helper has validated.
-    pub(super) fn keys(&self, file: &std::path::Path) -> Option<Keys> {
-        let (_, text) = self.keys.iter().find(|(path, _)| path == file)?;
-        Keys::parse(text).ok()
+    pub(super) fn keys(&self, file: &std::path::Path) -> Result<Keys, KeyFileError> {
+        let found = self.keys.iter().find(|(path, _)| path == file);
+        let missing = || KeyFileError::Io { path: file.to_owned(), why: io::ErrorKind::NotFound.into() };
+        let (_, text) = found.ok_or_else(missing)?;
+        Keys::parse(text).map_err(|why| KeyFileError::Text { path: file.to_owned(), why })
     }
 
     /// Addresses of a host at the time when the files were read.

@@ -12,9 +12,9 @@ use super::ownership;
 use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::mtu::Budget;
-use crate::seal::{Group, GroupConfig, Insecure, Key, Keys, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::seal::{Group, GroupConfig, Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
-use crate::site_config::{Others, Security, SiteConfig};
+use crate::site_config::{KeyringError, Others, Security, SiteConfig};
 
 /// Random octets of the system.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +44,14 @@ pub(super) fn seal(
             let sites = mesh.sites.iter().map(|site| site.id).collect();
             Some(Seal::Insecure(Insecure::group(mesh.own, sites)))
         }
-        (Security::Key { path, suite, negotiates }, Others::Peers(peers)) => {
+        (Security::Key { suite, negotiates, rekey, .. }, Others::Peers(peers)) => {
             let (mut known, mut addresses) = (Vec::new(), Vec::new());
             for peer in peers {
-                let keys = Keys::read(peer.key.as_ref().unwrap_or(path))?;
-                let ids: Vec<_> = keys.iter().map(Key::id).collect();
+                let keys = config.keyring(peer, &Keys::read).map_err(|error| match error {
+                    KeyringError::File(error) => RunError::Key(error),
+                    error => RunError::Keys(error.to_string()),
+                })?;
+                let ids: Vec<_> = keys.ids().collect();
                 addresses.push(remembered.and_then(|remembered| remembered.of(&peer.name, &ids)));
                 known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive });
             }
@@ -59,6 +62,7 @@ pub(super) fn seal(
             if *negotiates && has_aes() {
                 two_way.offer_aes();
             }
+            two_way.rekey(*rekey);
             for (peer, address) in addresses.into_iter().enumerate() {
                 if let Some(address) = address {
                     two_way.remember(now, peer, address);
@@ -66,7 +70,8 @@ pub(super) fn seal(
             }
             Some(Seal::TwoWay(two_way))
         }
-        (Security::Key { path, suite, .. }, Others::Mesh(mesh)) => {
+        (Security::Key { path: None, .. }, Others::Mesh(_)) => None,
+        (Security::Key { path: Some(path), suite, .. }, Others::Mesh(mesh)) => {
             let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),

@@ -12,7 +12,7 @@ use super::control::{Answer, Verb};
 use super::helper::{Late, Loaded, words};
 use super::keys::SystemRandom;
 use super::setup::{Daemon, RunError};
-use crate::site_config::{Others, Peer, Security, SiteConfig};
+use crate::site_config::{KeyringError, Others, Peer, Security, SiteConfig};
 
 impl Daemon {
     /// Serves clients of the control socket. Returns whether the daemon must end.
@@ -113,6 +113,18 @@ impl Daemon {
         if !fixed.is_empty() {
             return Err(format!("nothing was changed: a restart is needed for {}", fixed.join(", ")));
         }
+        let keys = |peer: &Peer| match &config.security {
+            Security::Key { .. } => config.keyring(peer, &|file| loaded.keys(file)).map(Some),
+            Security::Open | Security::Insecure => Ok(None),
+        };
+        let keyrings = match (&config.others, &config.security) {
+            (Others::Mesh(_), _) | (_, Security::Open) => None,
+            (Others::Peers(peers), _) => {
+                let with_keys = |peer| Ok((peer, keys(peer)?));
+                let all: Result<Vec<_>, KeyringError> = peers.iter().map(with_keys).collect();
+                Some(all.map_err(|error| error.to_string())?)
+            }
+        };
         let mut changes = Vec::new();
         let before = self.config.inside.clone();
         let after = &config.inside;
@@ -124,14 +136,7 @@ impl Daemon {
         }
         let now = clock::now();
         self.site.send_waiting(now);
-        if let Others::Peers(peers) = &config.others
-            && !matches!(config.security, Security::Open)
-        {
-            let keys = |peer: &Peer| match &config.security {
-                Security::Key { path, .. } => loaded.keys(peer.key.as_ref().unwrap_or(path)),
-                Security::Open | Security::Insecure => None,
-            };
-            let peers: Vec<_> = peers.iter().map(|peer| (peer, keys(peer))).collect();
+        if let Some(peers) = keyrings {
             let mut random = SystemRandom;
             let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
             changes.extend(changed.map_err(|error| error.to_string())?);
@@ -139,7 +144,7 @@ impl Daemon {
             changes.extend(self.site.change_networks(&config).map_err(|error| error.to_string())?);
         }
         if let (Others::Mesh(_), Some(path)) = (&config.others, config.common_key_file())
-            && let Some(keys) = loaded.keys(path)
+            && let Ok(keys) = loaded.keys(path)
         {
             changes.extend(self.site.change_keys(now, &keys));
         }
@@ -163,13 +168,19 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
         Others::Peers(_) if with_keys(config) => None,
         others => Some(others.clone()),
     };
+    let security = |config: &SiteConfig| match (&config.security, &config.others) {
+        (&Security::Key { suite, negotiates, rekey, .. }, Others::Peers(_)) => {
+            Security::Key { path: None, private: None, suite, negotiates, rekey }
+        }
+        (security, _) => security.clone(),
+    };
     // Values are equal if their debug texts are.
     let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
         ("[carrier]", differs(&(&before.carrier, &before.idle), &(&after.carrier, &after.idle))),
         ("[[hold]]", differs(&before.hold, &after.hold)),
-        ("[security]", differs(&before.security, &after.security)),
+        ("[security], but for the keys of peers", differs(&security(before), &security(after))),
         ("[channel]", differs(&before.channel, &after.channel)),
         ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),
         ("[seeing]", differs(&before.seeing, &after.seeing)),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::packaging::{Packager, PackagerConfig, rtp};
-use crate::site_config::{ChannelConfig, Inside, Mesh, Peer, Seeing, Suite};
+use crate::site_config::{ChannelConfig, Inside, Mesh, Peer, Rekey, Seeing, Suite};
 use crate::unit::SiteId;
 use thinair_wire::time::Instant;
 
@@ -30,6 +30,7 @@ fn config(carrier: Carrier, security: Security) -> SiteConfig {
             host: None,
             allowed: Vec::new(),
             key: None,
+            public_key: None,
             keepalive: None,
             pid: None,
         }]),
@@ -71,7 +72,7 @@ const GSE: Packaging = Packaging::Gse {
 };
 
 fn key(suite: Suite) -> Security {
-    Security::Key { path: PathBuf::new(), suite, negotiates: false }
+    Security::Key { path: Some(PathBuf::new()), private: None, suite, negotiates: false, rekey: Rekey::Auto }
 }
 
 #[test]

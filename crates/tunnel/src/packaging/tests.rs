@@ -33,6 +33,7 @@ fn peer(pid: Option<Pid>) -> Peer {
         host: None,
         allowed: Vec::new(),
         key: None,
+        public_key: None,
         keepalive: None,
         pid,
     }

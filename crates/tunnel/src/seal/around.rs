@@ -1,7 +1,7 @@
 //! Overhead of encryption, and sizes of messages without a body, for encryption and planning.
 
 use super::group::ANNOUNCEMENT_LENGTH;
-use super::handshake::REQUEST_LENGTH;
+use super::handshake::{PUBLIC_REQUEST_LENGTH, REQUEST_LENGTH};
 use super::header::{KIND, LOW_COUNTER, REST_OF_COUNTER, WHOSE};
 use super::two_way::Over;
 use crate::site_config::{Carrier, Others, Security, SiteConfig, Suite};
@@ -26,8 +26,11 @@ impl Around {
             (Security::Open, _) => Self { header: 0, rest_of_counter: 0, tag: 0, longest_message: 0 },
             (Security::Insecure, Others::Peers(_)) => Self::insecure_peers(),
             (Security::Insecure, Others::Mesh(_)) => Self::insecure_group(),
-            (Security::Key { suite, .. }, Others::Peers(_)) => {
-                Self::two_way(Over::of(&config.carrier), *suite)
+            (Security::Key { suite, private, .. }, Others::Peers(_)) => {
+                let around = Self::two_way(Over::of(&config.carrier), *suite);
+                let longest_message =
+                    if private.is_some() { PUBLIC_REQUEST_LENGTH } else { around.longest_message };
+                Self { longest_message, ..around }
             }
             (Security::Key { suite, .. }, Others::Mesh(_)) => Self::group(*suite),
         }

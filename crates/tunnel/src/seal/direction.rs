@@ -57,6 +57,12 @@ impl Sealer {
         self.counter = counter;
     }
 
+    /// Sends the whole counter with the first datagram, as a receiver accepts it.
+    #[cfg(test)]
+    pub(super) fn send_first_whole(&mut self) {
+        (self.full_at, self.full_every) = (0, UNKNOWN_AFTER);
+    }
+
     /// Skips counters for the units of the last body, which used one counter.
     pub(super) fn note_units(&mut self, units: u32) {
         self.counter = self.counter.saturating_add(u64::from(units).saturating_sub(1));

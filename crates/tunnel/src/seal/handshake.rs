@@ -1,18 +1,21 @@
-//! Handshakes: `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (Noise Protocol Framework, revision 34), two messages.
-//! Their payloads describe each end.
+//! Handshakes of two messages (Noise Protocol Framework, revision 34). Their payloads describe each end.
 //!
-//! Message 1 is decrypted with the shared key alone, before any curve operation. It may be a replay: **only a
-//! packet decrypted with the session keys proves the presence of the initiator.**
+//! With a shared key: `Noise_NNpsk0_25519_ChaChaPoly_SHA256`. Message 1 is decrypted with that key alone, before any curve
+//! operation. With public keys: `Noise_IKpsk2_25519_ChaChaPoly_SHA256`. Message 1 has the public key of the initiator,
+//! encrypted for the responder.
+//!
+//! Message 1 may be a replay: **only a packet decrypted with the session keys proves the presence of the initiator.**
 
 use hkdf::hmac::{Hmac, KeyInit, Mac as _};
 use sha2::{Digest, Sha256};
-use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
-use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
-use super::header::{ANSWER, REQUEST};
+use super::header::{ANSWER, PUBLIC_REQUEST, REQUEST};
 use super::key_file::{Key, KeyId};
+use super::primitives::Resolver;
+use super::public_key::{PublicKey, PublicKeys};
 use super::suite::Cipher;
 use super::{Random, direction, suite};
 use crate::site_config::Suite;
@@ -20,6 +23,9 @@ use crate::site_config::Suite;
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// Prologue, followed by the clear octets of a request.
 const PROTOCOL: &[u8] = b"thinair 1 two-way";
+/// Those with public keys.
+const PUBLIC_PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_SHA256";
+const PUBLIC_PROTOCOL: &[u8] = b"thinair 1 public keys";
 
 const EPHEMERAL: usize = 32;
 const TAG: usize = 16;
@@ -31,11 +37,18 @@ pub(super) const MAC: usize = 16;
 /// Length of a request in octets.
 pub(super) const REQUEST_LENGTH: usize = REQUEST_HEADER + EPHEMERAL + REQUEST_PAYLOAD + TAG + MAC;
 /// Kind, index.
+const PUBLIC_HEADER: usize = 2;
+/// Length of an encrypted public key.
+const STATIC: usize = 32 + TAG;
+/// Length of a request with public keys in octets.
+pub(super) const PUBLIC_REQUEST_LENGTH: usize =
+    PUBLIC_HEADER + EPHEMERAL + STATIC + REQUEST_PAYLOAD + TAG + MAC;
+/// Kind, index.
 const ANSWER_HEADER: usize = 2;
 const ANSWER_PAYLOAD: usize = 18;
 /// Length of an answer in octets: less than that of a request, so that it cannot amplify traffic.
 pub(super) const ANSWER_LENGTH: usize = ANSWER_HEADER + EPHEMERAL + ANSWER_PAYLOAD + TAG;
-const _: () = assert!(ANSWER_LENGTH <= REQUEST_LENGTH);
+const _: () = assert!(ANSWER_LENGTH <= REQUEST_LENGTH && REQUEST_LENGTH <= PUBLIC_REQUEST_LENGTH);
 
 /// Description of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +129,8 @@ pub(super) struct Initiation {
 pub(super) struct RequestHeader {
     /// Index for packets to the initiator.
     pub(super) index: u8,
-    pub(super) key: KeyId,
+    /// Shared key; `None` with public keys.
+    pub(super) key: Option<KeyId>,
 }
 
 /// A decrypted request.
@@ -147,18 +161,54 @@ impl Initiation {
     ) -> Self {
         out.extend([REQUEST, index]);
         out.extend(key.id().0);
-        let mut noise = builder(key, &out[..REQUEST_HEADER], random, true);
+        let noise = builder(key, &out[..REQUEST_HEADER], random, true);
+        let started = Self::write(noise, 0, proof, ours, number, out);
+        debug_assert_eq!(out.len(), REQUEST_LENGTH);
+        started
+    }
+
+    /// Writes a request with public keys to `out`, with its proof at the end.
+    pub(super) fn start_public(
+        (keys, proof): (&PublicKeys, &ProofKey),
+        index: u8,
+        ours: &EndIdentity,
+        number: u32,
+        random: &mut dyn Random,
+        out: &mut Vec<u8>,
+    ) -> Self {
+        out.extend([PUBLIC_REQUEST, index]);
+        let secret = secret(random);
+        let prologue = [PUBLIC_PROTOCOL, &out[..PUBLIC_HEADER]].concat();
+        let noise = Builder::with_resolver(pattern(PUBLIC_PATTERN), Box::new(Resolver(secret)))
+            .prologue(&prologue)
+            .and_then(|builder| builder.local_private_key(keys.private().octets()))
+            .and_then(|builder| builder.remote_public_key(keys.theirs().octets()))
+            .and_then(|builder| builder.psk(2, keys.psk().octets())?.build_initiator())
+            .expect("all that the pattern needs is there");
+        let started = Self::write(noise, STATIC, proof, ours, number, out);
+        debug_assert_eq!(out.len(), PUBLIC_REQUEST_LENGTH);
+        started
+    }
+
+    /// Writes message 1 and its proof behind the header in `out`. `more`: octets of it besides ephemeral key and payload.
+    fn write(
+        mut noise: HandshakeState,
+        more: usize,
+        proof: &ProofKey,
+        ours: &EndIdentity,
+        number: u32,
+        out: &mut Vec<u8>,
+    ) -> Self {
         let mut payload = [0; REQUEST_PAYLOAD];
         ours.write(&mut payload);
         let offer = if ours.offers_aes { OFFERS_AES } else { 0 };
         let asks = if ours.asks { ASKS } else { 0 };
         payload[17..].copy_from_slice(&(number | offer | asks).to_be_bytes());
-        write(&mut noise, &payload, out)
-            .expect("room for it, in the order of the pattern, and no curves yet");
+        write(&mut noise, more, &payload, out)
+            .expect("room for it, in the order of the pattern, and a public key that was checked");
         let hash = Sha256::digest(&out).into();
         let mac = proof.of_request(out).finalize().into_bytes();
         out.extend_from_slice(&mac[..MAC]);
-        debug_assert_eq!(out.len(), REQUEST_LENGTH);
         Self { noise, hash }
     }
 
@@ -179,19 +229,46 @@ impl Initiation {
 impl RequestHeader {
     /// Parses the clear part of a datagram with the length of a request.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
-        (datagram.len() == REQUEST_LENGTH && datagram[0] == REQUEST).then(|| Self {
-            index: datagram[1],
-            key: KeyId([datagram[2], datagram[3], datagram[4], datagram[5]]),
-        })
+        match (datagram, datagram.len()) {
+            ([REQUEST, index, a, b, c, d, ..], REQUEST_LENGTH) => {
+                Some(Self { index: *index, key: Some(KeyId([*a, *b, *c, *d])) })
+            }
+            ([PUBLIC_REQUEST, index, ..], PUBLIC_REQUEST_LENGTH) => Some(Self { index: *index, key: None }),
+            _ => None,
+        }
     }
 }
 
 impl OpenedRequest {
     /// Decrypts a request with the key that its header identifies, without curve operations.
     pub(super) fn open(key: &Key, datagram: &[u8], random: &mut dyn Random) -> Option<Self> {
-        let (header, rest) = datagram.split_at_checked(REQUEST_HEADER)?;
-        let message = rest.get(..rest.len().checked_sub(MAC)?)?;
-        let mut noise = builder(key, header, random, false);
+        let (header, message) = parts(datagram, REQUEST_HEADER)?;
+        Self::read(builder(key, header, random, false), message)
+    }
+
+    /// Decrypts a request with public keys. Returns the initiator's one, too. Its psk is to be [set](Self::set_psk).
+    pub(super) fn open_public(
+        private: &Key,
+        datagram: &[u8],
+        random: &mut dyn Random,
+    ) -> Option<(PublicKey, Self)> {
+        let (header, message) = parts(datagram, PUBLIC_HEADER)?;
+        let prologue = [PUBLIC_PROTOCOL, header].concat();
+        let noise = Builder::with_resolver(pattern(PUBLIC_PATTERN), Box::new(Resolver(secret(random))))
+            .prologue(&prologue)
+            .and_then(|builder| builder.local_private_key(private.octets())?.build_responder())
+            .expect("all that the pattern needs is there");
+        let opened = Self::read(noise, message)?;
+        let theirs = PublicKey::new(*opened.noise.get_remote_static()?.first_chunk()?);
+        Some((theirs, opened))
+    }
+
+    /// Sets the secret that both ends share besides their public keys.
+    pub(super) fn set_psk(&mut self, keys: &PublicKeys) {
+        self.noise.set_psk(2, keys.psk().octets()).expect("32 octets, at a place that every pattern has");
+    }
+
+    fn read(mut noise: HandshakeState, message: &[u8]) -> Option<Self> {
         let mut payload = [0; REQUEST_PAYLOAD + TAG];
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
@@ -217,7 +294,7 @@ impl OpenedRequest {
             payload[0] |= ANSWER_ASKS;
         }
         payload[17] = index;
-        write(&mut self.noise, &payload, out)?;
+        write(&mut self.noise, 0, &payload, out)?;
         debug_assert_eq!(out.len(), ANSWER_LENGTH);
         Some(SharedSecrets::of(&mut self.noise))
     }
@@ -240,59 +317,39 @@ impl SharedSecrets {
     }
 }
 
-fn write(noise: &mut HandshakeState, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+/// Returns header and message of a request, without its proof.
+fn parts(datagram: &[u8], header: usize) -> Option<(&[u8], &[u8])> {
+    let (header, rest) = datagram.split_at_checked(header)?;
+    Some((header, rest.get(..rest.len().checked_sub(MAC)?)?))
+}
+
+fn write(noise: &mut HandshakeState, more: usize, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
-    out.resize(start + EPHEMERAL + payload.len() + TAG, 0);
+    out.resize(start + EPHEMERAL + more + payload.len() + TAG, 0);
     let length = noise.write_message(payload, &mut out[start..]).ok()?;
     out.truncate(start + length);
     Some(())
 }
 
 fn builder(key: &Key, header: &[u8], random: &mut dyn Random, initiator: bool) -> HandshakeState {
-    let params: NoiseParams = PATTERN.parse().expect("a pattern that snow has");
-    let mut secret = Zeroizing::new([0; 32]);
-    random.fill(&mut secret[..]);
+    let secret = secret(random);
     let mut prologue = [0; PROTOCOL.len() + REQUEST_HEADER];
     prologue[..PROTOCOL.len()].copy_from_slice(PROTOCOL);
     prologue[PROTOCOL.len()..].copy_from_slice(header);
-    Builder::with_resolver(params, Box::new(Resolver(secret)))
+    Builder::with_resolver(pattern(PATTERN), Box::new(Resolver(secret)))
         .prologue(&prologue)
         .and_then(|builder| builder.psk(0, key.octets()))
         .and_then(|builder| if initiator { builder.build_initiator() } else { builder.build_responder() })
         .expect("all that the pattern needs is there")
 }
 
-/// The primitives of snow, and the ephemeral secret of one handshake.
-struct Resolver(Zeroizing<[u8; 32]>);
-
-/// Returns the secret once.
-struct Once(Option<Zeroizing<[u8; 32]>>);
-
-impl snow::types::Random for Once {
-    fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), snow::Error> {
-        let secret = self.0.take().ok_or(snow::Error::Rng)?;
-        if dest.len() != secret.len() {
-            return Err(snow::Error::Rng);
-        }
-        dest.copy_from_slice(&secret[..]);
-        Ok(())
-    }
+fn pattern(name: &str) -> NoiseParams {
+    name.parse().expect("a pattern that snow has")
 }
 
-impl CryptoResolver for Resolver {
-    fn resolve_rng(&self) -> Option<Box<dyn snow::types::Random>> {
-        Some(Box::new(Once(Some(self.0.clone()))))
-    }
-
-    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn snow::types::Dh>> {
-        DefaultResolver.resolve_dh(choice)
-    }
-
-    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn snow::types::Hash>> {
-        DefaultResolver.resolve_hash(choice)
-    }
-
-    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn snow::types::Cipher>> {
-        DefaultResolver.resolve_cipher(choice)
-    }
+/// Returns the ephemeral secret of a handshake.
+fn secret(random: &mut dyn Random) -> Zeroizing<[u8; 32]> {
+    let mut secret = Zeroizing::new([0; 32]);
+    random.fill(&mut secret[..]);
+    secret
 }

@@ -55,6 +55,8 @@ impl DatagramKind {
 pub(super) const REQUEST: u8 = DatagramKind::Handshake.bits() | 1;
 /// Answer of a handshake.
 pub(super) const ANSWER: u8 = DatagramKind::Handshake.bits() | 2;
+/// Request of a handshake with public keys.
+pub(super) const PUBLIC_REQUEST: u8 = DatagramKind::Handshake.bits() | 4;
 /// Cookie instead of an answer.
 pub(super) const COOKIE: u8 = DatagramKind::Handshake.bits() | 3;
 

@@ -51,7 +51,7 @@ impl Key {
         &self.0
     }
 
-    fn parse(word: &str) -> Option<Self> {
+    pub(super) fn parse(word: &str) -> Option<Self> {
         let mut octets = Zeroizing::new([0; 32]);
         let filled = if word.len() == 64 {
             hexadecimal(word.as_bytes(), &mut octets)?;
@@ -115,7 +115,7 @@ pub enum KeyFileError {
         own: u32,
     },
     /// Other users can put another file in its place.
-    #[error("key file {}: other users can replace it, as they can write in {}; run: chmod o-w {}, or move it", path.display(), folder.display(), folder.display())]
+    #[error("key file {}: other users can replace it, as they can write in {}; run: chmod go-w {}, or move it", path.display(), folder.display(), folder.display())]
     Folder {
         /// Path of the file.
         path: PathBuf,
@@ -149,8 +149,9 @@ fn check_owners(path: &Path, owner: u32) -> Result<(), KeyFileError> {
     let folder = file.parent().unwrap_or(&file);
     let metadata = folder.metadata().map_err(io)?;
     let mode = metadata.permissions().mode();
-    // With the sticky bit, only owners replace their files.
-    let is_open = mode & 0o002 != 0 && mode & 0o1000 == 0;
+    // With the sticky bit, only owners replace their files. The group of the owner's number is the owner's own.
+    let others = if metadata.gid() == metadata.uid() { 0o002 } else { 0o022 };
+    let is_open = mode & others != 0 && mode & 0o1000 == 0;
     if is_open || ![0, own, owner].contains(&metadata.uid()) {
         return Err(KeyFileError::Folder { path: path.into(), folder: folder.into() });
     }

@@ -1,6 +1,7 @@
 //! Two ends and a simulated network, in virtual time.
 
 mod around;
+mod attacker;
 mod bodies;
 mod cookies;
 mod far;
@@ -9,8 +10,10 @@ mod idle;
 mod key_files;
 pub(super) mod nonces;
 mod own_addresses;
+mod public_keys;
 mod restarts;
 mod room;
 mod sessions;
 mod suites;
 mod trouble;
+mod vectors;

@@ -1,4 +1,5 @@
-//! Peers that answer: each pair agrees on keys in a handshake, again after 2 hours with traffic, and each end may restart.
+//! Peers that answer: each pair agrees on keys in a handshake, again after much traffic or 2 hours with some, and each end may
+//! restart.
 //!
 //! A peer has up to four sessions: the current one, with which we encrypt; the previous one, which still
 //! decrypts its last packets; the next one, created by a request of the peer; and one that we have requested.
@@ -16,12 +17,14 @@ use thiserror::Error;
 
 use super::cookie::Jar;
 use super::handshake::EndIdentity;
-use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PathBody, REQUEST, Whose};
-use super::key_file::Keys;
+use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PUBLIC_REQUEST, PathBody, REQUEST, Whose};
+use super::public_key::Keyring;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
 use crate::addresses::AddressPair;
-use crate::site_config::Suite;
+use crate::site_config::{Rekey, Suite};
 
+mod credential;
+mod indices;
 mod membership;
 mod messages;
 mod peer;
@@ -29,12 +32,14 @@ mod restart;
 mod session;
 mod timers;
 
+use credential::PublicEnds;
+use indices::Indices;
+use peer::PeerState;
 pub use peer::Unanswered;
-use peer::{PeerState, SESSIONS};
 pub use restart::Whereabouts;
 pub use session::SessionState;
 
-/// Maximum number of peers: an index identifies a peer and one of its four sessions in an octet.
+/// Maximum number of peers: an index, of an octet, identifies one of their sessions, of which each has four.
 pub const PEERS: usize = 64;
 /// Maximum number of pending answers; further ones are dropped.
 const ANSWERS: usize = 16;
@@ -56,8 +61,8 @@ pub enum Over {
 /// Parameters of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerKeys {
-    /// Keys shared with it.
-    pub keys: Keys,
+    /// Keys for it.
+    pub keys: Keyring,
     /// Address; `None`: the peer contacts us.
     pub address: Option<SocketAddr>,
     /// Interval at which a keepalive is requested. `None`: not requested.
@@ -73,6 +78,9 @@ pub enum BadPeers {
     /// Two peers cannot be distinguished.
     #[error("peers {0} and {1} have the same key and no address; give them different keys, or addresses")]
     Alike(usize, usize),
+    /// Two peers have the same public key.
+    #[error("peers {0} and {1} have the same public key; each needs its own")]
+    AlikePublic(usize, usize),
     /// Two keys have equal ids.
     #[error("peers {0} and {1} have keys with equal ids; create another key")]
     KeyIds(usize, usize),
@@ -82,9 +90,13 @@ pub enum BadPeers {
 pub struct TwoWay {
     over: Over,
     suite: Suite,
+    rekey: Rekey,
     ours: EndIdentity,
     random: Box<dyn Random>,
     peers: Vec<PeerState>,
+    /// Follows from the keys of the peers.
+    public: PublicEnds,
+    indices: Indices,
     jar: Jar,
     load: RequestLoad,
     answers: VecDeque<PendingAnswer>,
@@ -117,16 +129,16 @@ impl TwoWay {
         check(over, &peers)?;
         let mut instance = [0; 8];
         random.fill(&mut instance);
+        let peers: Vec<_> = peers.into_iter().map(|peer| PeerState::new(now, over, peer)).collect();
         Ok(Self {
             over,
             suite,
+            rekey: Rekey::Auto,
             ours: EndIdentity { suite: suite.number(), instance, digest, offers_aes: false, asks: true },
             jar: Jar::new(now, &mut *random),
-            peers: peers
-                .into_iter()
-                .zip(0..)
-                .map(|(peer, number)| PeerState::new(now, over, number, peer))
-                .collect(),
+            public: PublicEnds::of(&peers),
+            peers,
+            indices: Indices::new(),
             load: RequestLoad::new(&mut *random),
             random,
             answers: VecDeque::with_capacity(ANSWERS),
@@ -140,6 +152,12 @@ impl TwoWay {
     /// have the same length.
     pub fn offer_aes(&mut self) {
         self.ours.offers_aes = self.suite.tag() == Suite::AesGcm.tag();
+    }
+
+    /// Sets when new session keys are requested, for all peers.
+    pub fn rekey(&mut self, rekey: Rekey) {
+        self.rekey = rekey;
+        self.peers.iter_mut().for_each(|peer| peer.rekey = rekey);
     }
 
     /// Returns the suite for sessions with a peer, or the reason why there are none.
@@ -158,19 +176,21 @@ impl TwoWay {
         (self.ours.suite == theirs.suite).then_some(self.suite)
     }
 
-    /// Replaces the keys of a peer by those that its key file contains now. Traffic continues: datagrams in
-    /// transit are still decrypted, and a session with a removed key ends when there is a new one, or after a
-    /// minute.
-    pub fn set_keys(&mut self, now: Instant, peer: usize, keys: &Keys) -> Result<(), BadPeers> {
+    /// Replaces the keys of a peer. Traffic continues: datagrams in transit are still decrypted, and a session with a
+    /// removed shared key ends when there is a new one, or after a minute. Sessions with removed public keys end at once.
+    pub fn set_keys(&mut self, now: Instant, peer: usize, keys: &Keyring) -> Result<(), BadPeers> {
         let all = || self.peers.iter().enumerate().filter(|(other, _)| *other != peer);
         for (other, known) in all() {
-            if keys.iter().any(|key| known.keys.iter().any(|known| known.id == key.id() && known.key != *key))
+            if keys
+                .shared()
+                .any(|key| known.keys.iter().any(|known| known.id == key.id() && known.key != *key))
             {
                 return Err(BadPeers::KeyIds(peer, other));
             }
         }
         let Some(peer) = self.peers.get_mut(peer) else { return Err(BadPeers::Count(self.peers.len())) };
         peer.set_keys(now, keys);
+        self.public = PublicEnds::of(&self.peers);
         self.due = Some(now);
         Ok(())
     }
@@ -297,7 +317,7 @@ impl TwoWay {
         let from = from.map(AddressPair::canonical);
         match datagram.first().map(|first| (*first, DatagramKind::of(*first))) {
             Some((_, Some(DatagramKind::TwoWay | DatagramKind::Path))) => self.open_body(now, from, datagram),
-            Some((REQUEST, _)) => self.request(now, from, datagram),
+            Some((REQUEST | PUBLIC_REQUEST, _)) => self.request(now, from, datagram),
             Some((ANSWER, _)) => self.answer(now, from, datagram),
             Some((COOKIE, _)) => self.cookie(now, datagram),
             _ => Opened::Refused(Refused::Malformed),
@@ -318,7 +338,7 @@ impl TwoWay {
         if datagram.len() < length + self.suite.tag() {
             return Opened::Refused(Refused::Malformed);
         }
-        let number = usize::from(index / SESSIONS);
+        let number = self.indices.owner(index);
         let Some(peer) = self.peers.get_mut(number) else { return Opened::Refused(Refused::Unknown) };
         let before = peer.pair();
         let opened = peer.open(now, from, index, &header, length, datagram);
@@ -367,10 +387,14 @@ impl TwoWay {
         if self.due.is_none_or(|due| now < due) {
             return None;
         }
+        let spare = self.free_index();
         for (number, peer) in self.peers.iter_mut().enumerate() {
-            let written = peer.poll(now, self.over, &self.ours, &mut *self.random, out);
+            let written = peer.poll(now, self.over, &self.ours, spare, &mut *self.random, out);
             self.has_unanswered |= peer.unanswered.is_some();
             if let Some(to) = written {
+                if let Some(index) = peer.pending.as_ref().map(|pending| pending.index) {
+                    self.indices.assign(index, number);
+                }
                 return Some((Destination::Peer(number), to));
             }
         }
@@ -425,7 +449,11 @@ fn check(over: Over, peers: &[PeerKeys]) -> Result<(), BadPeers> {
     }
     for (b, later) in peers.iter().enumerate() {
         for (a, earlier) in peers[..b].iter().enumerate() {
-            for (x, y) in earlier.keys.iter().flat_map(|x| later.keys.iter().map(move |y| (x, y))) {
+            let theirs = |peer: &PeerKeys| peer.keys.public.as_ref().map(|keys| *keys.theirs());
+            if theirs(earlier).is_some() && theirs(earlier) == theirs(later) {
+                return Err(BadPeers::AlikePublic(a, b));
+            }
+            for (x, y) in earlier.keys.shared().flat_map(|x| later.keys.shared().map(move |y| (x, y))) {
                 if x != y && x.id() == y.id() {
                     return Err(BadPeers::KeyIds(a, b));
                 }

@@ -9,7 +9,7 @@ use super::build::{self, BuildError};
 use super::host_multicast::HostMulticast;
 use crate::channel::AllowedIps;
 use crate::mtu::Budget;
-use crate::seal::{BadPeers, Keys, PEERS, PeerKeys, Random, Seal};
+use crate::seal::{BadPeers, Keyring, Keys, PEERS, PeerKeys, Random, Seal};
 use crate::site_config::{Peer, SiteConfig};
 
 /// Error that prevents a change of peers.
@@ -53,7 +53,7 @@ impl Site {
         now: Instant,
         config: &SiteConfig,
         budget: &Budget,
-        peers: &[(&Peer, Option<Keys>)],
+        peers: &[(&Peer, Option<Keyring>)],
         random: &mut dyn Random,
     ) -> Result<Vec<String>, ChangeError> {
         let Some(Seal::TwoWay(seal)) = &mut self.common.seal else {

@@ -91,7 +91,11 @@ fn host(text: &str, key: u8, start: u64) -> Host {
             let keys = |peer: usize| Keys::one(Key::new([key + peer as u8; 32]));
             let peers = peers.iter().enumerate();
             let peers = peers
-                .map(|(n, peer)| PeerKeys { keys: keys(n), address: peer.address, keepalive: peer.keepalive })
+                .map(|(n, peer)| PeerKeys {
+                    keys: keys(n).into(),
+                    address: peer.address,
+                    keepalive: peer.keepalive,
+                })
                 .collect();
             let random = Box::new(random(start));
             Seal::TwoWay(TwoWay::new(Instant::ZERO, Over::Datagrams, peers, *suite, [1; 8], random).unwrap())

@@ -365,7 +365,8 @@ fn seal(config: &SiteConfig, peer: &Peer, number: usize) -> Result<Option<Seal>,
         Security::Key { suite, .. } => {
             // No secret: the datagrams are sent to nobody.
             let keys = Keys::one(Key::new([1; 32]));
-            let peers = vec![PeerKeys { keys, address: peer.address, keepalive: peer.keepalive }];
+            let peers =
+                vec![PeerKeys { keys: keys.into(), address: peer.address, keepalive: peer.keepalive }];
             let over = Over::of(&config.carrier);
             let random = Box::new(random(number as u64 + 1));
             Some(Seal::TwoWay(TwoWay::new(Instant::ZERO, over, peers, *suite, [0; 8], random)?))

@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::output::OutputQueue;
 use super::source::Source;
 use super::{Site, SiteEvent, number};
-use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
+use crate::seal::{KeyId, PublicKey, Refused, Seal, Sender, Unanswered};
 
 /// Reason why no packets reach a peer, or arrive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,20 @@ pub enum Trouble {
         /// Our first key for the peer.
         ours: Option<KeyId>,
     },
+    /// A request has a public key that no peer here has. Its sender has the private key.
+    OtherPublicKey {
+        /// Its sender; `None`: a line.
+        address: Option<SocketAddr>,
+        /// The public key.
+        theirs: PublicKey,
+    },
+    /// A request uses public keys where this end has shared ones only, or the reverse. **Not authenticated.**
+    OtherMode {
+        /// Its sender; `None`: a line.
+        address: Option<SocketAddr>,
+        /// True if the request uses public keys.
+        public: bool,
+    },
     /// The network reports that nothing listens at the address. **Not authenticated.**
     Unreachable {
         /// The address.
@@ -53,7 +67,8 @@ impl Trouble {
         match self {
             Self::NoAnswer { .. } => "no_answer",
             Self::Silent { .. } => "silent",
-            Self::OtherKey { .. } => "other_key",
+            Self::OtherKey { .. } | Self::OtherPublicKey { .. } => "other_key",
+            Self::OtherMode { .. } => "other_mode",
             Self::Unreachable { .. } => "unreachable",
             Self::OtherParameters => "other_parameters",
             Self::OtherSuite => "other_suite",
@@ -64,9 +79,11 @@ impl Trouble {
     /// The address concerned, if any.
     pub const fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::NoAnswer { address, .. } | Self::Silent { address } | Self::OtherKey { address, .. } => {
-                *address
-            }
+            Self::NoAnswer { address, .. }
+            | Self::Silent { address }
+            | Self::OtherKey { address, .. }
+            | Self::OtherPublicKey { address, .. }
+            | Self::OtherMode { address, .. } => *address,
             Self::Unreachable { address } => Some(*address),
             Self::OtherParameters | Self::OtherSuite | Self::Closed => None,
         }
@@ -76,7 +93,10 @@ impl Trouble {
     const fn weight(&self) -> u8 {
         match self {
             Self::NoAnswer { .. } | Self::Silent { .. } => 0,
-            Self::OtherKey { .. } | Self::Unreachable { .. } => 1,
+            Self::OtherKey { .. }
+            | Self::OtherPublicKey { .. }
+            | Self::OtherMode { .. }
+            | Self::Unreachable { .. } => 1,
             Self::OtherParameters | Self::OtherSuite | Self::Closed => 2,
         }
     }
@@ -103,6 +123,24 @@ impl fmt::Display for Trouble {
                 "a request from {} names key {theirs}, which is in no key file here{}",
                 at(*address),
                 ours(*key)
+            ),
+            Self::OtherPublicKey { address, theirs } => write!(
+                f,
+                "a request from {} has the public key {theirs}, which no peer here has; give it as `public_key` in its \
+                 [[peer]] if it may come in",
+                at(*address)
+            ),
+            Self::OtherMode { address, public: true } => write!(
+                f,
+                "a request from {} uses public keys, and this end has a shared key only; give `private_key` in [security] \
+                 and `public_key` in [[peer]], or a `key` at the other end",
+                at(*address)
+            ),
+            Self::OtherMode { address, public: false } => write!(
+                f,
+                "a request from {} uses a shared key, and this end has public keys only; give `key` here, or `private_key` \
+                 and `public_key` at the other end",
+                at(*address)
             ),
             Self::Unreachable { address } => {
                 write!(f, "nothing listens at {address} (ICMP destination unreachable)")
@@ -168,6 +206,8 @@ impl Site {
         let (sender, trouble) = match refused {
             Refused::OtherParameters(sender) => (Some(sender), Trouble::OtherParameters),
             Refused::OtherSuite(sender) => (Some(sender), Trouble::OtherSuite),
+            Refused::UnknownPublicKey(theirs) => (None, Trouble::OtherPublicKey { address: from, theirs }),
+            Refused::OtherMode { public, of } => (of, Trouble::OtherMode { address: from, public }),
             Refused::UnknownKey { key, of } => {
                 let peer = match of {
                     Some(Sender::Peer(peer)) => peer,

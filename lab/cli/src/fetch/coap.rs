@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
         // The service determines the transport.
         (ServiceName::CoapTcp, _) => uri.scheme = Scheme::CoapTcp,
         (_, Scheme::Coap) => {}
-        (_, Scheme::CoapTcp) => {
+        (_, Scheme::CoapTcp | Scheme::Coaps) => {
             return Err(Usage::error(format!("`{text}` is for --service coap-tcp; coap fetches coap://")));
         }
     }

@@ -143,7 +143,7 @@ impl TunnelEnd {
         let Others::Peers(peers) = &plan.others else { return Err(failed(&"a mesh")) };
         let Security::Key { suite, .. } = &plan.security else { return Err(failed(&"no key")) };
         let peers = peers.iter().map(|peer| PeerKeys {
-            keys: Keys::one(Key::new([1; 32])),
+            keys: Keys::one(Key::new([1; 32])).into(),
             address: peer.address,
             keepalive: peer.keepalive,
         });

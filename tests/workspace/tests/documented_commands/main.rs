@@ -271,7 +271,8 @@ impl SectionRun<'_> {
             _ => format!("page-{line}.toml"),
         };
         fs::write(folder.join(&name), text).unwrap();
-        let keys = text.lines().filter_map(|line| line.strip_prefix("key = \"")?.split('"').next());
+        let lines = text.lines().map(|line| line.strip_prefix("private_").unwrap_or(line));
+        let keys = lines.filter_map(|line| line.strip_prefix("key = \"")?.split('"').next());
         for key in keys.filter(|key| !folder.join(key).exists()) {
             assert!(host.run(&format!("thinair tunnel keygen {key}")).status.success());
         }

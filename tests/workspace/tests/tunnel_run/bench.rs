@@ -230,6 +230,8 @@ impl Drop for TunnelDaemon {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatagramSecurity {
     Sealed,
+    /// By public keys.
+    Public,
     Open,
     Insecure,
 }
@@ -302,11 +304,24 @@ impl TunnelBench {
         };
         let (inside, outside) = (["a", "b"].map(namespace), namespace("out"));
         let mut security = match kind.security {
-            DatagramSecurity::Open => vec!["--open".to_owned()],
-            DatagramSecurity::Insecure => vec!["--insecure".to_owned()],
-            DatagramSecurity::Sealed => vec!["--key".to_owned(), key(&folder, "key")],
+            DatagramSecurity::Open => [(); 2].map(|()| vec!["--open".to_owned()]),
+            DatagramSecurity::Insecure => [(); 2].map(|()| vec!["--insecure".to_owned()]),
+            DatagramSecurity::Sealed => {
+                let key = key(&folder, "key");
+                [(); 2].map(|()| vec!["--key".to_owned(), key.clone()])
+            }
+            DatagramSecurity::Public => {
+                let keys = ["a.key", "b.key"].map(|name| key(&folder, name));
+                let public = keys.each_ref().map(|file| public_key(file));
+                [0, 1].map(|side| {
+                    let [own, other] = [&keys[side], &public[1 - side]];
+                    ["--private-key", own, "--public-key", other].map(str::to_owned).to_vec()
+                })
+            }
         };
-        security.extend(more.iter().map(|&argument| argument.to_owned()));
+        for security in &mut security {
+            security.extend(more.iter().map(|&argument| argument.to_owned()));
+        }
         let (relay, urls) = if kind.is_line() {
             let lines = [Pty::open().unwrap(), Pty::open().unwrap()];
             let urls = [0, 1].map(|side| {
@@ -327,7 +342,7 @@ impl TunnelBench {
         };
         let mut side = 0;
         let arguments = urls.map(|mut arguments| {
-            arguments.extend(security.iter().cloned());
+            arguments.append(&mut security[side]);
             arguments.extend(["--netns".to_owned(), inside[side].called()]);
             for (address, bits) in ADDRESSES[side].iter().zip([30, 64]) {
                 arguments.extend(["--address".to_owned(), format!("{address}/{bits}")]);
@@ -415,6 +430,14 @@ impl TunnelBench {
     pub(crate) fn has_interface(&self, side: usize) -> bool {
         self.inside[side].within(|| Interface::exists(TUN)).unwrap()
     }
+}
+
+/// Public key of a key file.
+pub(crate) fn public_key(file: &str) -> String {
+    let output =
+        Command::new(thinair().unwrap()).args(["tunnel", "keygen", "--public", file]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Creates a key file.

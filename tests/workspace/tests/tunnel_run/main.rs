@@ -13,6 +13,7 @@ mod bench;
 mod life;
 mod mesh;
 mod offloads;
+mod public_keys;
 mod relay;
 mod restart;
 mod traffic;

@@ -45,6 +45,7 @@ pub(super) fn of_scheme(name: &str) -> &'static str {
             "ROHC with profile coap and with bases: descriptions of the first packets of flows that were learned from these very packets and \
              given to both ends."
         }
+        "dtls" => "ROHC, and for DTLS a profile that predicts the headers of records.",
         "tcp" => "ROHC, and for TCP the profile of RFC 6846.",
         "schc" => {
             "Static Context Header Compression (RFC 8724, RFC 8824): rules that both ends are given beforehand describe the \
@@ -177,6 +178,7 @@ fn of_profile(name: &str) -> Option<&'static str> {
         "rtp-udp-lite" => Some("IP, UDP-Lite and RTP headers."),
         "udp-lite" => Some("IP and UDP-Lite headers."),
         "coap" => Some("IP, UDP and CoAP headers."),
+        "dtls" => Some("IP and UDP headers, and those of DTLS records; what is encrypted stays as it is."),
         _ => None,
     }
 }

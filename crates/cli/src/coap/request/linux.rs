@@ -4,15 +4,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use thinair_coap::oscore::ContextId;
-use thinair_coap::uri::{PORT, Scheme};
+use thinair_coap::uri::Scheme;
 use thinair_coap::{CallError, Code, Received, Request};
+use thinair_dtls::Failure;
 use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_services::coap::client::{
     AddressError, Client, ClientError, ClientTask, Continuation, Ending, GroupTask, TaskOutcome,
     TaskProgress, TaskReport, ask_group,
 };
-use thinair_services::coap::oscore;
+use thinair_services::coap::{oscore, psk};
 use thinair_services::wait::{Wait, Woken};
 use thinair_wire::time::Instant;
 
@@ -88,6 +89,9 @@ impl Series {
             }
             None => None,
         };
+        if let Some(file) = &options.psk_file {
+            client.set_psk(psk::read_one(file)?, options.handshake_timeout());
+        }
         Ok(Self { client, context, signals, is_over: false })
     }
 
@@ -230,6 +234,14 @@ fn run_group(asked: &Ask<'_>, leisure: Duration) -> anyhow::Result<ExitCode> {
 /// Returns the request of the arguments.
 fn request<'a>(asked: &'a Ask<'_>) -> anyhow::Result<Request<'a>> {
     let options = &asked.arguments.options;
+    match (asked.arguments.uri.scheme, &options.psk_file) {
+        (Scheme::Coaps, None) => return Err(Usage::error("coaps:// needs a key: give --psk-file FILE")),
+        // What looks protected would not be.
+        (Scheme::Coap | Scheme::CoapTcp, Some(_)) => {
+            return Err(Usage::error("--psk-file is for coaps://, over which the request is encrypted"));
+        }
+        (Scheme::Coaps, Some(_)) | (Scheme::Coap | Scheme::CoapTcp, None) => {}
+    }
     let request = Request {
         method: asked.method,
         confirmable: options.is_confirmable(),
@@ -298,7 +310,7 @@ fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
         }
         AddressError::Group => ". Ask all of its members with --group",
         AddressError::NoGroup => ". Omit --group",
-        AddressError::Refused { .. } if asked.arguments.uri.port == PORT => {
+        AddressError::Refused { .. } if asked.arguments.uri.port == asked.arguments.uri.scheme.port() => {
             ". Is the server up, and does it accept CoAP over this transport on this port?"
         }
         AddressError::Refused { .. } => ". Is the server up, and is this its port?",
@@ -311,6 +323,10 @@ fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
         AddressError::Call(CallError::NoResponse) => {
             ". Non-confirmable messages are not retransmitted: omit --non"
         }
+        AddressError::Dtls(Failure::NoAnswer { .. }) => {
+            ". Is the server up, does it serve coaps on this port, and does the path let UDP through?"
+        }
+        AddressError::Dtls(_) => ". Compare --psk-file with the keys of the server",
         AddressError::Call(CallError::TooLarge { .. }) => ". Raise it with --max-body",
         AddressError::Call(CallError::Reset) => ". Does a CoAP server listen on this port?",
         _ => "",

@@ -268,6 +268,23 @@ fn the_list_of_observers_is_bounded() {
     assert_eq!(pair.server.observers(), 1);
 }
 
+#[test]
+fn one_client_does_not_take_the_whole_list_of_observers() {
+    let limits = Limits { max_observers: 3, max_observers_of_peer: 2, ..Limits::default() };
+    let mut server = plain(Config { limits, ..Config::default() });
+    let mut register = |peer: u8, token: u8| {
+        // CON GET with a token of an octet, and Observe 0.
+        let datagram = [0x41, 1, 0x70, token, token, 0x60];
+        let event = server.handle_datagram(at(1), peer, &datagram);
+        let Some(Event::Request { id, .. }) = event else { panic!("{event:?}") };
+        let is_accepted = server.accept(at(1), id).is_some();
+        server.respond(at(1), id, &Response::content(b"18")).unwrap();
+        is_accepted
+    };
+    assert_eq!([1, 2, 3].map(|token| register(1, token)), [true, true, false]);
+    assert!(register(2, 1), "another client");
+}
+
 /// Section 4.2: "The Content-Format specified in a 2.xx notification MUST be the same"; otherwise 4.06, and the end.
 #[test]
 fn another_content_format_ends_an_observation() {

@@ -8,10 +8,12 @@ use thinair_coap::uri::Scheme;
 use thinair_coap::{Code, Endpoint};
 use thinair_os::clock::now;
 use thinair_os::udp::options::disconnect;
+use thinair_wire::time::Instant;
 
 use super::TaskReport;
 use super::error::{AddressError, ClientError};
 use super::exchange::Stop;
+use super::secure::SecureSocket;
 use crate::coap::CoapPeer;
 use crate::wait::{Wait, Woken};
 
@@ -34,7 +36,7 @@ struct ClientPort {
 impl ClientPorts {
     /// Connects the socket of the family of `server` to it: the system then reports ICMP errors of this address, and drops
     /// datagrams of others.
-    pub(super) fn open(&mut self, server: SocketAddr) -> Result<ClientSocket<'_>, Stop> {
+    pub(super) fn open(&mut self, server: SocketAddr) -> Result<&UdpSocket, Stop> {
         if server.ip().is_multicast() {
             return Err(Stop::Address(AddressError::Group));
         }
@@ -48,7 +50,17 @@ impl ClientPorts {
             None => place.insert(ClientPort { socket: bind(any).map_err(refused)?, server: None }),
         };
         port.connect(server).map_err(refused)?;
-        Ok(ClientSocket::Udp(&port.socket))
+        Ok(&port.socket)
+    }
+}
+
+impl ClientPorts {
+    /// Sends a datagram to a server to which the socket need not be connected. It may be lost.
+    pub(super) fn send_last(&self, server: SocketAddr, datagram: &[u8]) {
+        let port = if server.is_ipv4() { &self.v4 } else { &self.v6 };
+        if let Some(port) = port {
+            let _ = port.socket.send_to(datagram, server);
+        }
     }
 }
 
@@ -88,6 +100,7 @@ fn bind(any: IpAddr) -> io::Result<UdpSocket> {
 
 pub(super) enum ClientSocket<'p> {
     Udp(&'p UdpSocket),
+    Dtls(SecureSocket<'p>),
     Tcp {
         stream: TcpStream,
         /// Octets that the socket had no room for.
@@ -129,15 +142,18 @@ impl ClientSocket<'_> {
     pub(super) fn wait_for(&self, waiting: &Wait<'_>) -> Result<(), thinair_os::Error> {
         match self {
             Self::Udp(socket) => waiting.add(socket),
+            Self::Dtls(secure) => waiting.add(secure.socket),
             Self::Tcp { stream, .. } => waiting.add(stream),
         }
     }
 
     /// Ends waiting for a socket that stays open.
     pub(super) fn forget(&self, waiting: &Wait<'_>) {
-        if let Self::Udp(socket) = self {
-            // It is not there if waiting for it has failed.
-            let _ = waiting.remove(socket);
+        // It is not there if waiting for it has failed.
+        match self {
+            Self::Udp(socket) => drop(waiting.remove(socket)),
+            Self::Dtls(secure) => drop(waiting.remove(secure.socket)),
+            Self::Tcp { .. } => {}
         }
     }
 
@@ -162,36 +178,20 @@ impl ClientSocket<'_> {
                     let datagram = buffer.get(..transmit.len).unwrap_or_default();
                     if transmit.peer != peer {
                         // The reply to a late message of an earlier server.
-                        if let CoapPeer::Udp { address, .. } = transmit.peer {
+                        // Not where that was in DTLS.
+                        if let CoapPeer::Udp { address, socket: 0 } = transmit.peer {
                             let _ = socket.send_to(datagram, address);
                         }
                         continue;
                     }
-                    report.sent += 1;
-                    report.sent_octets += datagram.len() as u64;
                     let code = datagram.get(1).copied().map(Code);
                     let is_request = code.is_some_and(|code| code.class() == 0 && code != Code::EMPTY);
                     report.transmissions += u64::from(is_request);
-                    // The next call returns a pending ICMP error, and then does nothing else.
-                    let mut sent = socket.send(datagram);
-                    if let Err(why) = &sent
-                        && keep_trying(why, icmp)
-                    {
-                        sent = socket.send(datagram);
-                    }
-                    match sent {
-                        Ok(_) => {}
-                        // Like a loss on the path: it is retransmitted.
-                        Err(why) if why.kind() == ErrorKind::WouldBlock || keep_trying(&why, icmp) => {}
-                        Err(why) if why.raw_os_error() == Some(EMSGSIZE) => {
-                            let octets = datagram.len();
-                            return Err(Stop::Address(AddressError::DatagramTooLarge { octets }));
-                        }
-                        Err(why) => return Err(Stop::Address(reason(&why, Scheme::Coap))),
-                    }
+                    send_datagram(socket, datagram, report, icmp)?;
                 }
                 Ok(())
             }
+            Self::Dtls(secure) => secure.send(endpoint, buffer, report, icmp),
             Self::Tcp { stream, output, is_full } => {
                 loop {
                     if output.is_empty() {
@@ -232,27 +232,97 @@ impl ClientSocket<'_> {
         buffer: &'b mut [u8],
         icmp: &mut Option<String>,
     ) -> Result<Option<(&'b [u8], CoapPeer)>, AddressError> {
-        loop {
-            let (received, scheme) = match self {
-                Self::Udp(socket) => {
-                    let received = socket.recv_from(buffer);
-                    (received.map(|(len, from)| (len, peer_of(peer, from))), Scheme::Coap)
-                }
-                Self::Tcp { stream, .. } => (stream.read(buffer).map(|len| (len, peer)), Scheme::CoapTcp),
-            };
-            match received {
-                Ok((0, _)) if scheme == Scheme::CoapTcp => return Err(AddressError::Closed(None)),
-                Ok((len, from)) => return Ok(Some((buffer.get(..len).unwrap_or_default(), from))),
-                Err(why) => match why.kind() {
-                    ErrorKind::WouldBlock => return Ok(None),
-                    ErrorKind::Interrupted => {}
-                    _ if scheme == Scheme::CoapTcp => {
-                        return Err(AddressError::Closed(Some(why.to_string())));
-                    }
-                    _ if keep_trying(&why, icmp) => {}
-                    _ => return Err(reason(&why, scheme)),
-                },
+        match self {
+            Self::Udp(socket) => {
+                let received = receive_datagram(socket, peer, buffer, icmp)?;
+                Ok(received.map(|(len, from)| (buffer.get(..len).unwrap_or_default(), from)))
             }
+            Self::Dtls(secure) => secure.receive(buffer, icmp),
+            Self::Tcp { stream, .. } => loop {
+                match stream.read(buffer) {
+                    Ok(0) => return Err(AddressError::Closed(None)),
+                    Ok(len) => return Ok(Some((buffer.get(..len).unwrap_or_default(), peer))),
+                    Err(why) => match why.kind() {
+                        ErrorKind::WouldBlock => return Ok(None),
+                        ErrorKind::Interrupted => {}
+                        _ => return Err(AddressError::Closed(Some(why.to_string()))),
+                    },
+                }
+            },
+        }
+    }
+
+    /// Time at which [`handle_timeout`](Self::handle_timeout) is due.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Dtls(secure) => secure.poll_timeout(),
+            Self::Udp(_) | Self::Tcp { .. } => None,
+        }
+    }
+
+    /// Retransmits a handshake that is due. Fails if there is no session.
+    pub(super) fn handle_timeout(&mut self) -> Result<(), Stop> {
+        match self {
+            Self::Dtls(secure) => {
+                secure.handle_timeout();
+                secure.check()
+            }
+            Self::Udp(_) | Self::Tcp { .. } => Ok(()),
+        }
+    }
+
+    /// Returns the octets of datagrams, or of the stream, with which a message of so many octets has arrived.
+    pub(super) fn wire_octets(&mut self, message: usize) -> u64 {
+        match self {
+            Self::Dtls(secure) => secure.take_wire_octets(),
+            Self::Udp(_) | Self::Tcp { .. } => message as u64,
+        }
+    }
+}
+
+/// Sends a datagram, and counts it.
+pub(super) fn send_datagram(
+    socket: &UdpSocket,
+    datagram: &[u8],
+    report: &mut TaskReport,
+    icmp: &mut Option<String>,
+) -> Result<(), Stop> {
+    report.sent += 1;
+    report.sent_octets += datagram.len() as u64;
+    // The next call returns a pending ICMP error, and then does nothing else.
+    let mut sent = socket.send(datagram);
+    if let Err(why) = &sent
+        && keep_trying(why, icmp)
+    {
+        sent = socket.send(datagram);
+    }
+    match sent {
+        Ok(_) => Ok(()),
+        // Like a loss on the path: it is retransmitted.
+        Err(why) if why.kind() == ErrorKind::WouldBlock || keep_trying(&why, icmp) => Ok(()),
+        Err(why) if why.raw_os_error() == Some(EMSGSIZE) => {
+            Err(Stop::Address(AddressError::DatagramTooLarge { octets: datagram.len() }))
+        }
+        Err(why) => Err(Stop::Address(reason(&why, Scheme::Coap))),
+    }
+}
+
+/// Receives a datagram. Returns its length and sender; `None` if there is none now.
+pub(super) fn receive_datagram(
+    socket: &UdpSocket,
+    peer: CoapPeer,
+    buffer: &mut [u8],
+    icmp: &mut Option<String>,
+) -> Result<Option<(usize, CoapPeer)>, AddressError> {
+    loop {
+        match socket.recv_from(buffer) {
+            Ok((len, from)) => return Ok(Some((len, peer_of(peer, from)))),
+            Err(why) => match why.kind() {
+                ErrorKind::WouldBlock => return Ok(None),
+                ErrorKind::Interrupted => {}
+                _ if keep_trying(&why, icmp) => {}
+                _ => return Err(reason(&why, Scheme::Coap)),
+            },
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::resolve::ResolveError;
 use thinair_coap::{CallError, Code, RequestError, code};
+use thinair_dtls::Failure;
 
 /// Reason why there is no response.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,9 @@ pub enum ClientError {
     /// A signal has ended the task.
     #[error("interrupted")]
     Interrupted,
+    /// `coaps://` needs a key.
+    #[error("coaps:// needs a pre-shared key")]
+    NoKey,
     /// The system has no room for files or threads.
     #[error(transparent)]
     System(#[from] thinair_os::Error),
@@ -106,6 +110,9 @@ pub enum AddressError {
     /// The handshake of TCP was not answered.
     #[error("no TCP connection within {0:?}")]
     ConnectTimeout(Duration),
+    /// There is no session of DTLS.
+    #[error("{0}")]
+    Dtls(Failure),
     /// A datagram exceeds the path MTU.
     #[error("a datagram of {octets} octets exceeds the path MTU; use smaller blocks")]
     DatagramTooLarge {
@@ -140,7 +147,9 @@ impl AddressError {
             Self::Refused { .. } | Self::Unreachable(_) | Self::ConnectTimeout(_) => true,
             // The server may have processed it, and its acknowledgement may be lost. RFC 7252, section 5.1;
             // RFC 8132, section 3.
-            Self::NoAnswer { .. } | Self::Closed(_) => !matches!(method, Code::POST | code::PATCH),
+            Self::NoAnswer { .. } | Self::Closed(_) | Self::Dtls(_) => {
+                !matches!(method, Code::POST | code::PATCH)
+            }
             Self::DatagramTooLarge { .. } | Self::Call(_) | Self::Group | Self::NoGroup => false,
         }
     }

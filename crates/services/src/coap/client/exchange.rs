@@ -101,9 +101,19 @@ impl Client {
         report: &mut TaskReport,
         watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
     ) -> Result<Ending, Stop> {
-        let Self { endpoint, ports, streams } = self;
+        let Self { endpoint, ports, secure, streams } = self;
         let (mut carrier, peer) = match task.uri.scheme {
-            Scheme::Coap => (ports.open(address)?, CoapPeer::Udp { socket: 0, address }),
+            Scheme::Coap => (ClientSocket::Udp(ports.open(address)?), CoapPeer::Udp { socket: 0, address }),
+            Scheme::Coaps => {
+                let secure = secure.as_mut().ok_or(ClientError::NoKey)?;
+                let mut socket = secure.open(ports.open(address)?, address);
+                waiting.add(socket.socket)?;
+                let connected = socket.connect(waiting, report);
+                let (peer, carrier) = (socket.peer, ClientSocket::Dtls(socket));
+                carrier.forget(waiting);
+                connected?;
+                (carrier, peer)
+            }
             Scheme::CoapTcp => {
                 *streams += 1;
                 (ClientSocket::connect(address, task.connect_timeout, waiting)?, CoapPeer::Tcp(*streams))
@@ -173,8 +183,8 @@ impl ClientExchange<'_> {
         let mut observed_until = task.observe_for.map(|time| self.start + time);
         loop {
             self.send(carrier, buffer, waiting)?;
-            let until =
-                [self.endpoint.poll_timeout(), observed_until, self.leaving.as_ref().map(|(_, at)| *at)];
+            let leaving = self.leaving.as_ref().map(|(_, at)| *at);
+            let until = [self.endpoint.poll_timeout(), carrier.poll_timeout(), observed_until, leaving];
             match waiting.wait(until.into_iter().flatten().min())? {
                 Woken::Look => {}
                 Woken::TimeLimit => return Err(Stop::TIME),
@@ -187,6 +197,7 @@ impl ClientExchange<'_> {
                     None => return Err(ClientError::Interrupted.into()),
                 },
             }
+            carrier.handle_timeout()?;
             let ending = self.receive(task, carrier, waiting, buffer);
             let ending = match ending {
                 Ok(None) => self.time(task, waiting, &mut observed_until),
@@ -223,7 +234,7 @@ impl ClientExchange<'_> {
     fn end(&mut self) {
         self.measure();
         match self.peer {
-            CoapPeer::Udp { .. } => self.endpoint.cancel(now(), self.call),
+            CoapPeer::Udp { .. } | CoapPeer::Dtls(_) => self.endpoint.cancel(now(), self.call),
             CoapPeer::Tcp(_) => self.endpoint.disconnected(now(), self.peer),
         }
         while self.endpoint.poll_event().is_some() {}
@@ -235,7 +246,7 @@ impl ClientExchange<'_> {
         self.report.total = now.since(self.start);
         self.report.retransmissions = self.endpoint.counters().retransmissions - self.retransmitted;
         match self.peer {
-            CoapPeer::Udp { .. } => {
+            CoapPeer::Udp { .. } | CoapPeer::Dtls(_) => {
                 self.report.rto = self.endpoint.peer(now, &self.peer).map(|peer| peer.rto);
             }
             CoapPeer::Tcp(_) => self.report.transmissions = self.steps + 1,
@@ -266,7 +277,7 @@ impl ClientExchange<'_> {
             let now = now();
             if from == self.peer {
                 self.report.received += 1;
-                self.report.received_octets += octets.len() as u64;
+                self.report.received_octets += carrier.wire_octets(octets.len());
                 self.report.first.get_or_insert(now.since(self.start));
             } else if self.endpoint.peer(now, &from).is_none() {
                 // Of no server of this client.

@@ -18,6 +18,8 @@ struct ServerSocket {
     outgoing: SendQueue,
     /// True while it waits for room; it reads nothing meanwhile.
     is_full: bool,
+    /// True if its datagrams are those of DTLS.
+    is_secure: bool,
     /// True if it is bound to no address: each datagram reports its destination.
     is_open: bool,
 }
@@ -39,16 +41,16 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Adds all sockets to the event loop; their tokens are their numbers.
-    pub(super) fn open(sockets: Vec<UdpSocket>, events: &EventLoop) -> Result<Self, ServerError> {
+    /// Adds all sockets to the event loop; their tokens are their numbers. True: a socket is for DTLS.
+    pub(super) fn open(sockets: Vec<(UdpSocket, bool)>, events: &EventLoop) -> Result<Self, ServerError> {
         if sockets.len() > MOST_PLACES / 2 {
             return Err(ServerError::TooManyAddresses);
         }
         let mut all = Vec::new();
-        for (socket, token) in sockets.into_iter().zip(0..) {
+        for ((socket, is_secure), token) in sockets.into_iter().zip(0..) {
             events.add(&socket, token)?;
             let is_open = socket.local_addr().is_ok_and(|address| address.ip().is_unspecified());
-            all.push(ServerSocket { socket, outgoing: SendQueue::new(), is_full: false, is_open });
+            all.push(ServerSocket { socket, outgoing: SendQueue::new(), is_full: false, is_secure, is_open });
         }
         let places = (0..all.len()).map(|socket| LocalAddress { socket, own: None }).collect();
         let received = (!all.is_empty()).then(|| ReceiveBatch::new(MOST, LONGEST_DATAGRAM));
@@ -119,6 +121,11 @@ impl Datagrams {
             }
         }
         Ok(())
+    }
+
+    /// True if the datagrams of a socket are those of DTLS.
+    pub(super) fn is_secure(&self, socket: usize) -> bool {
+        self.sockets.get(socket).is_some_and(|socket| socket.is_secure)
     }
 
     /// True if a socket waits for room.

@@ -7,6 +7,7 @@ use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
 use super::resource::{Moment, ResourceAnswer};
+use super::secure::SecureSessions;
 use super::streams::{CONNECTIONS, LISTENERS, ReadResult, ServerStreams};
 use super::{Due, ResourceServer, ServerError, ServerStatistics};
 use crate::coap::CoapPeer;
@@ -28,7 +29,8 @@ impl ResourceServer {
     pub fn run(&mut self) -> Result<(), ServerError> {
         let mut ready = Vec::new();
         loop {
-            let until = [self.endpoint.poll_timeout(), self.first_due(), self.tick];
+            let secure = self.secure.as_ref().and_then(SecureSessions::poll_timeout);
+            let until = [self.endpoint.poll_timeout(), self.first_due(), self.tick, secure];
             self.events.wait(until.into_iter().flatten().min(), &mut ready)?;
             let at = moment();
             for &token in &ready {
@@ -66,6 +68,10 @@ impl ResourceServer {
         for (datagram, from, own) in received.iter_with_own() {
             let Some(address) = from else { continue };
             let peer = CoapPeer::Udp { socket: self.datagrams.place(socket, own), address };
+            if self.datagrams.is_secure(socket) {
+                self.secure_datagram(at, peer, datagram);
+                continue;
+            }
             match self.endpoint.handle_datagram(at.now, peer, datagram) {
                 Some(Event::Request { id, peer, observe, message }) => {
                     self.request(at, id, peer, observe, &message);
@@ -141,7 +147,7 @@ impl ResourceServer {
     }
 
     /// Passes a request to its resource, and answers.
-    fn request(
+    pub(super) fn request(
         &mut self,
         at: Moment,
         id: RequestId,
@@ -150,8 +156,12 @@ impl ResourceServer {
         message: &Received<'_>,
     ) {
         self.statistics.requests += 1;
-        if let Some(refusal) = self.guard.refusal(self.endpoint.context_of(id), message) {
-            note(&self.streams, peer, message, &refusal);
+        let session = match peer {
+            CoapPeer::Dtls(session) => self.secure.as_ref().and_then(|secure| secure.rights(session)),
+            CoapPeer::Udp { .. } | CoapPeer::Tcp(_) => None,
+        };
+        if let Some(refusal) = self.guard.refusal(self.endpoint.context_of(id), session, message) {
+            note(&self.streams, self.secure.as_ref(), peer, message, &refusal);
             respond(&mut self.endpoint, &mut self.statistics, at, id, &refusal);
             return;
         }
@@ -165,21 +175,21 @@ impl ResourceServer {
                 if let Some(state) = state {
                     self.watches.register(at, &mut self.endpoint, id, message, state, &response);
                 }
-                note(&self.streams, peer, message, &response);
+                note(&self.streams, self.secure.as_ref(), peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
             }
             ResourceAnswer::After(delay, response) => {
-                note(&self.streams, peer, message, &response);
+                note(&self.streams, self.secure.as_ref(), peer, message, &response);
                 self.dues += 1;
                 self.due.insert((at.now + delay, self.dues), Due { peer, id, response });
             }
             ResourceAnswer::End(response, last) => {
-                note(&self.streams, peer, message, &response);
+                note(&self.streams, self.secure.as_ref(), peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
                 self.watches.end(at, &mut self.endpoint, message, &last);
             }
             ResourceAnswer::Forget(response) => {
-                note(&self.streams, peer, message, &response);
+                note(&self.streams, self.secure.as_ref(), peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
                 if let Some(resource) = resource {
                     self.watches.forget(&mut self.endpoint, resource);
@@ -196,7 +206,7 @@ impl ResourceServer {
     }
 
     /// Processes an event other than a request.
-    fn event(&mut self, at: Moment, event: Event<'_, CoapPeer>) {
+    pub(super) fn event(&mut self, at: Moment, event: Event<'_, CoapPeer>) {
         match event {
             Event::ObserverGone { observer, .. } => self.watches.remove(observer),
             Event::NotDelivered { .. } => self.statistics.not_delivered += 1,
@@ -225,6 +235,7 @@ impl ResourceServer {
         if self.endpoint.poll_timeout().is_some_and(|timeout| timeout <= at.now) {
             self.endpoint.handle_timeout(at.now);
         }
+        self.secure_timeout(at);
         while self.first_due().is_some_and(|due| due <= at.now) {
             let Some((_, due)) = self.due.pop_first() else { break };
             respond(&mut self.endpoint, &mut self.statistics, at, due.id, &due.response);
@@ -252,10 +263,21 @@ impl ResourceServer {
             let octets = self.buffer.get(..transmit.len).unwrap_or_default();
             match transmit.peer {
                 CoapPeer::Udp { socket, address } => self.datagrams.push(socket, address, octets),
+                CoapPeer::Dtls(session) => {
+                    let sealed = self.secure.as_mut().and_then(|secure| secure.seal(session, octets));
+                    if let Some((CoapPeer::Udp { socket, address }, datagram)) = sealed {
+                        self.datagrams.push(socket, address, datagram);
+                    }
+                }
                 CoapPeer::Tcp(number) => {
                     self.streams.push(number, octets);
                     wrote_streams = true;
                 }
+            }
+        }
+        while let Some((peer, datagram)) = self.secure.as_mut().and_then(|secure| secure.poll(at.now)) {
+            if let CoapPeer::Udp { socket, address } = peer {
+                self.datagrams.push(socket, address, datagram);
             }
         }
         self.datagrams.send(&self.events, &mut self.statistics)?;
@@ -274,6 +296,13 @@ impl ResourceServer {
         let at = moment();
         for number in self.streams.numbers() {
             self.endpoint.release(at.now, CoapPeer::Tcp(number));
+        }
+        if let Some(secure) = &mut self.secure {
+            secure.close(at.now, |peer, datagram| {
+                if let CoapPeer::Udp { socket, address } = peer {
+                    self.datagrams.push(socket, address, datagram);
+                }
+            });
         }
         self.flush(at)?;
         self.streams.numbers().into_iter().for_each(|number| self.streams.close(number));
@@ -325,16 +354,29 @@ fn respond(
 
 /// Logs a request.
 #[inline]
-fn note(streams: &ServerStreams, peer: CoapPeer, request: &Received<'_>, response: &Response<'_>) {
+fn note(
+    streams: &ServerStreams,
+    secure: Option<&SecureSessions>,
+    peer: CoapPeer,
+    request: &Received<'_>,
+    response: &Response<'_>,
+) {
     if tracing::enabled!(tracing::Level::DEBUG) {
-        log(streams, peer, request, response);
+        log(streams, secure, peer, request, response);
     }
 }
 
 #[cold]
-fn log(streams: &ServerStreams, peer: CoapPeer, request: &Received<'_>, response: &Response<'_>) {
+fn log(
+    streams: &ServerStreams,
+    secure: Option<&SecureSessions>,
+    peer: CoapPeer,
+    request: &Received<'_>,
+    response: &Response<'_>,
+) {
     let (from, transport) = match peer {
         CoapPeer::Udp { address, .. } => (Some(address), "udp"),
+        CoapPeer::Dtls(session) => (secure.and_then(|secure| secure.address(session)), "dtls"),
         CoapPeer::Tcp(number) => (streams.address(number), "tcp"),
     };
     let from = from.map_or_else(|| "nobody".to_owned(), |from| from.to_string());

@@ -5,12 +5,14 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 use thinair_coap::Endpoint;
+use thinair_coap::uri::Scheme;
 use thinair_os::udp::options::{bind_one_family, report_own_address};
 use thinair_os::{EventLoop, Signals, tcp, udp};
 
 use super::datagrams::Datagrams;
 use super::event_loop::SIGNALS;
 use super::rights::Guard;
+use super::secure::SecureSessions;
 use super::streams::ServerStreams;
 use super::watches::Watches;
 use super::{Listen, ResourceServer, Resources, ServerError, ServerSettings, ServerStatistics};
@@ -35,12 +37,28 @@ impl ResourceServer {
         for listen in &settings.listen {
             match bind_free(listen) {
                 Ok((address, socket, listener)) => {
-                    uris.extend(socket.is_some().then(|| format!("coap://{}", authority(address))));
-                    uris.extend(listener.is_some().then(|| format!("coap+tcp://{}", authority(address))));
-                    sockets.extend(socket);
+                    uris.extend(
+                        socket.is_some().then(|| format!("coap://{}", authority(address, Scheme::Coap))),
+                    );
+                    uris.extend(
+                        listener
+                            .is_some()
+                            .then(|| format!("coap+tcp://{}", authority(address, Scheme::CoapTcp))),
+                    );
+                    sockets.extend(socket.map(|socket| (socket, false)));
                     listeners.extend(listener);
                 }
                 Err(why) if listen.optional && is_missing(&why) => {}
+                Err(why) => return Err(why.into()),
+            }
+        }
+        for &(address, optional) in settings.secure.iter().flat_map(|secure| &secure.listen) {
+            match bind(&Listen { address, udp: true, tcp: false, optional }) {
+                Ok((address, socket, _)) => {
+                    uris.push(format!("coaps://{}", authority(address, Scheme::Coaps)));
+                    sockets.extend(socket.map(|socket| (socket, true)));
+                }
+                Err(why) if optional && is_missing(&why) => {}
                 Err(why) => return Err(why.into()),
             }
         }
@@ -49,11 +67,18 @@ impl ResourceServer {
         }
         // The random source is checked before the first request is served.
         getrandom::fill(&mut [0; 8]).map_err(ServerError::Random)?;
+        let mut guard = Guard::default();
+        let max_message = settings.endpoint.limits.max_message;
+        let secure = settings.secure.as_ref().map(|secure| {
+            guard.close();
+            SecureSessions::new(&secure.clients, max_message, random())
+        });
         Ok(Self {
             // Echo values, Message IDs and the keys of hash tables must be hard to guess.
             endpoint: Endpoint::new(settings.endpoint, random()),
             site,
-            guard: Guard::default(),
+            guard,
+            secure,
             watches: Watches::default(),
             due: std::collections::BTreeMap::new(),
             dues: 0,
@@ -130,13 +155,13 @@ fn is_missing(why: &thinair_os::Error) -> bool {
 }
 
 /// Returns host and port as in a URI.
-fn authority(address: SocketAddr) -> String {
+fn authority(address: SocketAddr, scheme: Scheme) -> String {
     let host = match address {
         SocketAddr::V4(four) => four.ip().to_string(),
         SocketAddr::V6(six) => format!("[{}]", six.ip()),
     };
     match address.port() {
-        5_683 => host,
+        port if port == scheme.port() => host,
         port => format!("{host}:{port}"),
     }
 }

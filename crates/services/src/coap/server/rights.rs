@@ -35,6 +35,11 @@ impl Rights {
         Self(vec![("/*".to_owned(), METHODS.map(|(_, method)| method).to_vec())])
     }
 
+    /// No request.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Reads the rights in the folder of a context: `rights.json`, as in `{"/time": ["GET"], "/store/*": ["*"]}`. All requests,
     /// if there is no such file.
     ///
@@ -50,6 +55,20 @@ impl Rights {
         let rights = serde_json::from_slice::<BTreeMap<String, Vec<String>>>(&octets);
         let rights = rights.map_err(|why| why.to_string()).and_then(Self::parsed);
         rights.map_err(|why| FolderError::Contents { path, why })
+    }
+
+    /// Reads the rights of clients by their identities, as in `{"phone": {"/time": ["GET"]}}`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has other contents.
+    pub fn read_by_identity(path: &Path) -> Result<BTreeMap<String, Self>, FolderError> {
+        let octets = std::fs::read(path).map_err(|why| FolderError::File { path: path.to_owned(), why })?;
+        let wrong = |why| FolderError::Contents { path: path.to_owned(), why };
+        let all = serde_json::from_slice::<BTreeMap<String, BTreeMap<String, Vec<String>>>>(&octets);
+        let all = all.map_err(|why| wrong(why.to_string()))?;
+        all.into_iter()
+            .map(|(identity, rights)| Ok((identity, Self::parsed(rights).map_err(wrong)?)))
+            .collect()
     }
 
     fn parsed(rights: BTreeMap<String, Vec<String>>) -> Result<Self, String> {
@@ -92,6 +111,8 @@ fn matches(path: &str, options: &Options<'_>) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     rights: BTreeMap<ContextId, Rights>,
+    /// True if requests have to be protected.
+    is_closed: bool,
     /// Paths of resources that are open to everybody.
     open: Vec<String>,
 }
@@ -105,7 +126,13 @@ impl Guard {
         rights: Rights,
     ) -> Result<(), ContextError> {
         self.rights.insert(endpoint.add_context(context)?, rights);
+        self.close();
         Ok(())
+    }
+
+    /// Requires that requests are protected, by a context or by the session in which they arrive.
+    pub(super) const fn close(&mut self) {
+        self.is_closed = true;
     }
 
     /// Opens a resource to requests that are not protected.
@@ -113,19 +140,20 @@ impl Guard {
         self.open.push(path);
     }
 
-    /// Returns the response to a request that is not allowed. RFC 7252, sections 5.9.2.2 and 5.9.2.4.
+    /// Returns the response to a request that is not allowed. `session`: rights of the session in which it has arrived. RFC 7252,
+    /// sections 5.9.2.2 and 5.9.2.4.
     pub(super) fn refusal(
         &self,
         context: Option<ContextId>,
+        session: Option<&Rights>,
         request: &Received<'_>,
     ) -> Option<Response<'static>> {
-        let Some(context) = context else {
-            let is_open =
-                self.rights.is_empty() || self.open.iter().any(|path| matches(path, &request.options));
+        let rights = context.map(|context| self.rights.get(&context));
+        let Some(rights) = rights.or_else(|| session.map(Some)) else {
+            let is_open = !self.is_closed || self.open.iter().any(|path| matches(path, &request.options));
             return (!is_open).then(|| Response::new(code::UNAUTHORIZED));
         };
-        let is_allowed =
-            self.rights.get(&context).is_some_and(|rights| rights.allow(request.code, &request.options));
+        let is_allowed = rights.is_some_and(|rights| rights.allow(request.code, &request.options));
         (!is_allowed).then(|| Response::new(code::FORBIDDEN))
     }
 }

@@ -13,7 +13,7 @@ use crate::packaging::{Packager, PackagerConfig};
 use crate::seal::{
     Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Keys, Over, Seal,
 };
-use crate::site_config::{Carrier, Others, Security, SiteConfig, Suite};
+use crate::site_config::{Carrier, Others, Rekey, Security, SiteConfig, Suite};
 use crate::unit::SiteId;
 
 fn config(template: Template) -> Option<SiteConfig> {
@@ -94,7 +94,13 @@ fn the_largest_body_fills_the_largest_datagram_and_no_more() {
             meshes += 1;
         }
         let securities = Suite::ALL
-            .map(|suite| Security::Key { path: "key".into(), suite, negotiates: false })
+            .map(|suite| Security::Key {
+                path: Some("key".into()),
+                private: None,
+                suite,
+                negotiates: false,
+                rekey: Rekey::Auto,
+            })
             .into_iter()
             .chain([Security::Insecure, config.security.clone()]);
         for security in securities {

@@ -116,7 +116,7 @@ fn a_forged_request_is_rejected_before_anything_is_derived_or_decrypted() {
         count.fetch_add(1, Ordering::Relaxed);
         octets.fill(out);
     });
-    let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: None, keepalive: None }];
+    let peers = vec![PeerKeys { keys: Keys::one(key(1)).into(), address: None, keepalive: None }];
     room.ends[RIGHT].seal =
         TwoWay::new(room.now, Over::Datagrams, peers, SUITE, PARAMETERS, counting).expect("one peer");
     let before = drawn.load(Ordering::Relaxed);

@@ -59,7 +59,7 @@ fn config(own: u8) -> GroupConfig {
     }
 }
 
-struct GroupSite {
+pub(super) struct GroupSite {
     seal: Seal,
     disk: Disk,
     seed: u64,
@@ -67,7 +67,7 @@ struct GroupSite {
 }
 
 impl GroupSite {
-    fn new(own: u8) -> Self {
+    pub(super) fn new(own: u8) -> Self {
         Self::with(config(own), Disk::default(), u64::from(own))
     }
 
@@ -88,11 +88,20 @@ impl GroupSite {
         group
     }
 
-    fn seal(&mut self, body: &[u8]) -> Vec<u8> {
+    pub(super) fn seal(&mut self, body: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let flags = BodyFlags::default();
         self.seal.seal(self.now, Destination::Everybody, flags, body, &mut out).expect("it sends");
         out
+    }
+
+    /// Writes a datagram that is due.
+    pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> bool {
+        self.seal.poll(self.now, out).is_some()
+    }
+
+    pub(super) fn pass(&mut self, span: Duration) {
+        self.now = self.now + span;
     }
 
     fn announcement(&mut self) -> Vec<u8> {
@@ -107,7 +116,7 @@ impl GroupSite {
         panic!("none in 20 s");
     }
 
-    fn open(&mut self, datagram: &[u8]) -> Alteration {
+    pub(super) fn open(&mut self, datagram: &[u8]) -> Alteration {
         match self.seal.open(self.now, None, &mut datagram.to_vec()) {
             Opened::Body { from: Sender::Site(from), body, session: None, .. } => {
                 Alteration::Body(from.number(), body.to_vec())
@@ -123,7 +132,7 @@ impl GroupSite {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Alteration {
+pub(super) enum Alteration {
     Body(u8, Vec<u8>),
     Session(u8, bool),
     Refused(Refused),

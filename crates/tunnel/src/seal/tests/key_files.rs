@@ -103,7 +103,7 @@ fn a_file_that_others_may_replace_is_refused() {
         match Keys::read(&path) {
             Ok(_) => assert!(is_safe, "{mode:o}"),
             Err(error) => {
-                assert!(!is_safe && error.to_string().contains("chmod o-w"), "{mode:o}: {error}");
+                assert!(!is_safe && error.to_string().contains("chmod go-w"), "{mode:o}: {error}");
             }
         }
     }
@@ -117,6 +117,11 @@ fn a_file_that_others_may_replace_is_refused() {
         assert!(Keys::read(&path).is_ok(), "the user of a service");
         give(&folder, 12_346).expect("root");
         assert!(matches!(Keys::read(&path), Err(KeyFileError::Folder { .. })), "the folder of another user");
+        std::os::unix::fs::chown(&folder, Some(0), Some(12_345)).expect("root");
+        for (mode, is_safe) in [(0o755, true), (0o775, false), (0o1775, true)] {
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("ours");
+            assert_eq!(Keys::read(&path).is_ok(), is_safe, "{mode:o} with a group of others");
+        }
     }
     fs::remove_dir_all(folder).expect("ours");
 }

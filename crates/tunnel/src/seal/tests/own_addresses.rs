@@ -69,7 +69,7 @@ fn only_an_authentic_datagram_changes_the_own_address() {
 #[test]
 fn behind_a_restart_requests_leave_from_the_last_address_and_by_turns_from_that_of_the_route() {
     let room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
-    let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: None, keepalive: None }];
+    let peers = vec![PeerKeys { keys: Keys::one(key(1)).into(), address: None, keepalive: None }];
     let suite = Suite::ChaCha20Poly1305;
     let mut seal =
         TwoWay::new(room.now, Over::Datagrams, peers, suite, PARAMETERS, random(9)).expect("one peer");

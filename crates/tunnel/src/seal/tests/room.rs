@@ -7,8 +7,8 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use crate::seal::{
-    BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender,
-    TwoWay,
+    BodyFlags, Destination, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal,
+    Sender, TwoWay,
 };
 use crate::site_config::Suite;
 
@@ -89,7 +89,7 @@ impl Room {
         Self::with_keys(over, suite, [Keys::one(key(1)), Keys::one(key(1))])
     }
 
-    pub(in crate::seal) fn with_keys(over: Over, suite: Suite, keys: [Keys; 2]) -> Self {
+    pub(in crate::seal) fn with_keys(over: Over, suite: Suite, keys: [impl Into<Keyring>; 2]) -> Self {
         let now = Instant::from_millis(1_000_000);
         let [left, right] = keys;
         let ends = [
@@ -121,7 +121,7 @@ impl Room {
     }
 
     /// Restarts an end with the key `keys`.
-    pub(in crate::seal) fn restart(&mut self, end: usize, keys: Keys) {
+    pub(in crate::seal) fn restart(&mut self, end: usize, keys: impl Into<Keyring>) {
         self.seed += 1;
         let known = (end == LEFT).then(|| address(RIGHT));
         self.ends[end].seal = start(self.now, self.over, self.suite, keys, known, self.seed);
@@ -227,15 +227,18 @@ pub(in crate::seal) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoW
 
 /// An end that sends keepalives to the other one.
 pub(in crate::seal) fn with_keepalive_to(now: Instant, keepalive: Duration, to: usize) -> TwoWay {
-    let peers =
-        vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(to)), keepalive: Some(keepalive) }];
+    let peers = vec![PeerKeys {
+        keys: Keys::one(key(1)).into(),
+        address: Some(address(to)),
+        keepalive: Some(keepalive),
+    }];
     let random = random(77 + to as u64 * 100);
     TwoWay::new(now, Over::Datagrams, peers, Suite::ChaCha20Poly1305, PARAMETERS, random).expect("one peer")
 }
 
 /// A right end.
 pub(in crate::seal) fn with_parameters(now: Instant, suite: Suite, digest: [u8; 8]) -> TwoWay {
-    let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: None, keepalive: None }];
+    let peers = vec![PeerKeys { keys: Keys::one(key(1)).into(), address: None, keepalive: None }];
     TwoWay::new(now, Over::Datagrams, peers, suite, digest, random(78)).expect("one peer")
 }
 
@@ -243,11 +246,11 @@ pub(in crate::seal) fn start(
     now: Instant,
     over: Over,
     suite: Suite,
-    keys: Keys,
+    keys: impl Into<Keyring>,
     address: Option<SocketAddr>,
     seed: u64,
 ) -> TwoWay {
-    let peers = vec![PeerKeys { keys, address, keepalive: None }];
+    let peers = vec![PeerKeys { keys: keys.into(), address, keepalive: None }];
     TwoWay::new(now, over, peers, suite, PARAMETERS, random(seed)).expect("one peer")
 }
 

@@ -119,6 +119,45 @@ fn keys_are_renewed_after_two_hours_and_nothing_is_lost() {
 }
 
 #[test]
+fn new_keys_follow_much_traffic() {
+    use crate::site_config::Rekey;
+    // Octets a second, and the age at which 256 kB have gone through and the keys are 120 s old.
+    for (octets, age) in [(1_000, 255..=257), (10_000, 119..=121), (30, 7_199..=7_201)] {
+        let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
+        let first = since(&room, LEFT).expect("a session").since;
+        let mut renewed = None;
+        for _ in 0..7_300 {
+            room.talk_behind(LEFT, &vec![0; octets]);
+            room.pass(Duration::from_secs(1));
+            let now = since(&room, LEFT).expect("a session").since;
+            if now != first {
+                renewed = Some(now.since(first).as_secs());
+                break;
+            }
+        }
+        assert!(renewed.is_some_and(|renewed| age.contains(&renewed)), "{octets}: {renewed:?}");
+    }
+    let mut room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
+    room.ends[LEFT].seal.rekey(Rekey::Every(Duration::from_secs(600)));
+    room.run();
+    let first = since(&room, LEFT).expect("a session").since;
+    room.talk_behind(LEFT, b"one");
+    room.pass(Duration::from_secs(700));
+    assert_eq!(since(&room, LEFT).expect("a session").since.since(first).as_secs(), 600);
+}
+
+#[test]
+fn keys_that_carry_nothing_are_erased() {
+    let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
+    room.flown = 0;
+    room.pass(Duration::from_secs(3 * 3_600));
+    assert_eq!((since(&room, LEFT), since(&room, RIGHT), room.flown), (None, None, 0));
+    assert_eq!(room.send(LEFT, b"wakes it up"), Err(NotSealed::NoSession));
+    room.run();
+    room.talk(LEFT, b"and goes");
+}
+
+#[test]
 fn keys_are_renewed_after_two_to_the_32_packets() {
     let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
     room.ends[LEFT].seal.skip_to((1 << 32) - 4_096);
@@ -178,7 +217,7 @@ fn keys_of_the_file_are_replaced_with_traffic_going_on() {
         for keys in &steps {
             for end in [RIGHT, LEFT] {
                 let now = room.now;
-                room.ends[end].seal.set_keys(now, 0, keys).expect("no two alike");
+                room.ends[end].seal.set_keys(now, 0, &keys.clone().into()).expect("no two alike");
                 traffic(&mut room);
             }
         }
@@ -213,7 +252,7 @@ fn a_session_that_was_requested_with_a_removed_key_is_not_used() {
     }
     let late = room.seal(LEFT, b"late").expect("a session");
     let now = room.now;
-    room.ends[RIGHT].seal.set_keys(now, 0, &Keys::one(new)).expect("no two alike");
+    room.ends[RIGHT].seal.set_keys(now, 0, &Keys::one(new).into()).expect("no two alike");
     assert_eq!(room.arrive(RIGHT, &late), Some(RoomEvent::Refused(Refused::Unknown)));
     assert_eq!(since(&room, RIGHT), None);
 }

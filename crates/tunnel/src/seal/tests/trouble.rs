@@ -180,7 +180,8 @@ fn forgers_do_not_make_us_ask_more_than_twice_a_minute() {
 #[test]
 fn peers_are_told_apart() {
     let now = thinair_wire::time::Instant::ZERO;
-    let peer = |number: u8, address| PeerKeys { keys: Keys::one(key(number)), address, keepalive: None };
+    let peer =
+        |number: u8, address| PeerKeys { keys: Keys::one(key(number)).into(), address, keepalive: None };
     let new = |over, peers| TwoWay::new(now, over, peers, SUITE, PARAMETERS, random(1)).err();
     assert_eq!(new(Over::Datagrams, vec![]), Some(BadPeers::Count(0)));
     assert_eq!(new(Over::Line, vec![peer(1, None), peer(2, None)]), Some(BadPeers::Count(2)));
@@ -196,7 +197,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
     let now = thinair_wire::time::Instant::from_millis(5);
     let hub = address(100);
     let peers = (0..PEERS).map(|i| PeerKeys {
-        keys: Keys::one(key(1)),
+        keys: Keys::one(key(1)).into(),
         // One of them has no configured address.
         address: (i > 0).then(|| address(i)),
         keepalive: None,

@@ -9,6 +9,7 @@ use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay};
 use crate::addresses::canonical;
 use crate::seal::key_file::{Key, Keys};
+use crate::seal::two_way::credential::{Credential, PublicEnds};
 
 impl TwoWay {
     /// Checks if these peers are valid as a whole; errors contain their numbers.
@@ -18,15 +19,16 @@ impl TwoWay {
 
     /// Adds a peer, at the number of one that was [removed](Self::remove), or after all others.
     pub fn add(&mut self, now: Instant, number: usize, peer: PeerKeys) -> Result<(), BadPeers> {
-        let Some(place) = u8::try_from(number).ok().filter(|_| number < PEERS && number <= self.peers.len())
-        else {
+        if number >= PEERS || number > self.peers.len() {
             return Err(BadPeers::Count(number + 1));
-        };
-        let peer = PeerState::new(now, self.over, place, peer);
+        }
+        let mut peer = PeerState::new(now, self.over, peer);
+        peer.rekey = self.rekey;
         match self.peers.get_mut(number) {
             Some(vacant) => *vacant = peer,
             None => self.peers.push(peer),
         }
+        self.public = PublicEnds::of(&self.peers);
         self.due = Some(now);
         Ok(())
     }
@@ -36,12 +38,13 @@ impl TwoWay {
         // A vacant number has an unknown random key.
         let mut unknown = [0; 32];
         self.random.fill(&mut unknown);
-        let vacant = PeerKeys { keys: Keys::one(Key::new(unknown)), address: None, keepalive: None };
-        if let (Some(peer), Ok(place)) = (self.peers.get_mut(number), u8::try_from(number)) {
-            *peer = PeerState::new(now, self.over, place, vacant);
+        let vacant = PeerKeys { keys: Keys::one(Key::new(unknown)).into(), address: None, keepalive: None };
+        if let Some(peer) = self.peers.get_mut(number) {
+            *peer = PeerState::new(now, self.over, vacant);
             peer.timers.stop(PeerTimer::Try);
             self.moves += 1;
         }
+        self.public = PublicEnds::of(&self.peers);
     }
 
     /// Updates a peer to its current configuration. Its session continues if its keys allow that. Returns
@@ -49,7 +52,10 @@ impl TwoWay {
     pub fn change(&mut self, now: Instant, number: usize, to: &PeerKeys) -> Result<bool, BadPeers> {
         let Some(peer) = self.peers.get_mut(number) else { return Err(BadPeers::Count(number)) };
         let keepalive = to.keepalive.filter(|keepalive| !keepalive.is_zero());
-        let has_keys = peer.keys.iter().map(|known| &known.key).eq(to.keys.iter());
+        let is_same =
+            |(known, new): (&Credential, &Credential)| (&known.key, &known.public) == (&new.key, &new.public);
+        let new = Credential::of(&to.keys);
+        let has_keys = new.len() == peer.keys.len() && peer.keys.iter().zip(&new).all(is_same);
         let differs = !has_keys || peer.keepalive != keepalive || peer.home != to.address.map(canonical);
         peer.keepalive = keepalive;
         if !has_keys {

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use sha2::{Digest, Sha256};
 use thinair_wire::time::Instant;
 
-use super::peer::{PeerState, SESSIONS};
+use super::peer::PeerState;
 use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
 use crate::addresses::AddressPair;
 use crate::seal::cookie;
 use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
-use crate::seal::{Opened, Refused, Sender};
+use crate::seal::{Key, KeyId, Opened, Refused, Sender};
 
 impl TwoWay {
-    /// Processes message 1 of a handshake.
+    /// Processes message 1 of a handshake, with a shared key or with public ones.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -21,79 +21,152 @@ impl TwoWay {
         datagram: &[u8],
     ) -> Opened<'static> {
         let Some(header) = RequestHeader::read(datagram) else { return Opened::Refused(Refused::Malformed) };
-        let keys = self.peers.iter().flat_map(|peer| &peer.keys);
-        let Some(key) = keys.into_iter().find(|key| key.id == header.key) else {
-            let of = self.who_may(peer_of(from)).map(Sender::Peer);
-            return Opened::Refused(Refused::UnknownKey { key: header.key, of });
-        };
-        let is_proved = key.proof.proves(datagram);
-        let key = key.key.clone();
+        match self.answer_request(now, from, &header, datagram) {
+            Ok(()) => Opened::Handled,
+            Err(refused) => Opened::Refused(refused),
+        }
+    }
+
+    fn answer_request(
+        &mut self,
+        now: Instant,
+        from: Option<AddressPair>,
+        header: &RequestHeader,
+        datagram: &[u8],
+    ) -> Result<(), Refused> {
+        let (gate, is_proved) = self.gate(from, header, datagram)?;
         let is_paid = !is_proved && self.jar.paid(now, peer_of(from), datagram, &mut *self.random);
-        if !is_proved && !is_paid && !is_unproved(datagram) {
-            return Opened::Refused(Refused::Forged);
+        // Those of earlier versions, which have no public keys, prove nothing.
+        let is_unproved = header.key.is_some() && is_unproved(datagram);
+        if !is_proved && !is_paid && !is_unproved {
+            return Err(Refused::Forged);
         }
         let is_loaded = !is_paid && !self.load.bear(now, peer_of(from));
-        // Those of earlier versions prove nothing before they are decrypted.
-        if is_loaded && !is_proved {
-            return Opened::Refused(Refused::Forged);
+        if is_loaded && is_unproved {
+            return Err(Refused::Forged);
         }
-        let Some(request) = OpenedRequest::open(&key, datagram, &mut *self.random) else {
-            return Opened::Refused(Refused::Forged);
-        };
+        let hash = || Sha256::digest(&datagram[..datagram.len() - MAC]).into();
+        if is_loaded && header.key.is_none() {
+            // Before any curve operation. The destination is the address itself.
+            let mut octets = Vec::with_capacity(datagram.len());
+            let to = (header.index, &hash());
+            self.jar.reply(now, peer_of(from), &gate, to, &mut *self.random, &mut octets);
+            return self.reply(0, from, octets);
+        }
+        let (mut request, number, key) = self.open_request(from, header, &gate, datagram)?;
         let theirs = request.theirs;
-        if theirs.instance == self.ours.instance {
-            return Opened::Refused(Refused::Reflected);
-        }
-        let Some(number) = self.who(peer_of(from), &header, &theirs) else {
-            return Opened::Refused(Refused::Ambiguous);
-        };
         let peer = &mut self.peers[number];
         if !peer.is_fresh(&theirs, request.number) {
-            return Opened::Refused(Refused::Replayed);
+            return Err(Refused::Replayed);
         }
-        if self.answers.len() >= ANSWERS {
-            return Opened::Handled;
+        if let Some(public) =
+            peer.keys.iter().filter(|known| known.id == key).find_map(|known| known.public.as_ref())
+        {
+            request.set_psk(public);
         }
         let mut octets = Vec::with_capacity(datagram.len());
         if !is_paid && (is_loaded || peer.is_waiting_for_another(now, &theirs)) {
-            let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
-            let to = (header.index, &hash);
-            self.jar.reply(now, peer_of(from), &key, to, &mut *self.random, &mut octets);
-            self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
-            return Opened::Handled;
+            let to = (header.index, &hash());
+            self.jar.reply(now, peer_of(from), &gate, to, &mut *self.random, &mut octets);
+            return self.reply(number, from, octets);
+        }
+        if self.answers.len() >= ANSWERS {
+            return Ok(());
         }
         // A peer with other parameters receives ours, so that both ends can report the difference. No session
         // is created.
         let agreed = self.agree(&theirs, number);
-        let index = if agreed.is_err() { 0 } else { self.peers[number].index_for_next() };
+        let index = match agreed {
+            Err(_) => 0,
+            Ok(_) => {
+                self.peers[number].drop_next();
+                let Some(index) = self.free_index() else { return Ok(()) };
+                self.indices.assign(index, number);
+                index
+            }
+        };
         let suite = agreed.unwrap_or(self.suite);
         let request_number = request.number;
-        let Some(shared) = request.answer(
-            &EndIdentity { suite: suite.number(), ..self.ours },
-            header.index,
-            index,
-            &mut octets,
-        ) else {
-            return Opened::Refused(Refused::Forged);
-        };
-        self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
-        if let Err(refused) = agreed {
-            return Opened::Refused(refused);
-        }
-        let session =
-            session::Session::new(now, suite, &shared, false, (index, header.index), header.key, &theirs);
+        let ours = EndIdentity { suite: suite.number(), ..self.ours };
+        let shared = request.answer(&ours, header.index, index, &mut octets).ok_or(Refused::Forged)?;
+        self.reply(number, from, octets)?;
+        agreed?;
+        let session = session::Session::new(now, suite, &shared, false, (index, header.index), key, &theirs);
         let peer = &mut self.peers[number];
         peer.asked(now, session, request_number);
         self.due = timers::earlier(self.due, peer.timers.first());
-        Opened::Handled
+        Ok(())
+    }
+
+    /// Returns the key of a request's cookie, which an initiator has before a handshake, and whether the request proves it:
+    /// the shared key, or the public key of this end in its place.
+    fn gate(
+        &self,
+        from: Option<AddressPair>,
+        header: &RequestHeader,
+        datagram: &[u8],
+    ) -> Result<(Key, bool), Refused> {
+        let of = || self.who_may(peer_of(from)).map(Sender::Peer);
+        let Some(id) = header.key else {
+            let own =
+                self.public.own.as_ref().ok_or_else(|| Refused::OtherMode { public: true, of: of() })?;
+            return Ok((own.gate.clone(), own.proof.proves(datagram)));
+        };
+        let mut shared =
+            self.peers.iter().flat_map(|peer| &peer.keys).filter(|key| key.public.is_none()).peekable();
+        if shared.peek().is_none() {
+            return Err(Refused::OtherMode { public: false, of: of() });
+        }
+        let key = shared.find(|key| key.id == id);
+        let key = key.ok_or_else(|| Refused::UnknownKey { key: id, of: of() })?;
+        Ok((key.key.clone(), key.proof.proves(datagram)))
+    }
+
+    /// Decrypts a request. Returns its peer, and the id of the key that both have.
+    fn open_request(
+        &mut self,
+        from: Option<AddressPair>,
+        header: &RequestHeader,
+        gate: &Key,
+        datagram: &[u8],
+    ) -> Result<(OpenedRequest, usize, KeyId), Refused> {
+        let reflected =
+            |request: &OpenedRequest, ours: &EndIdentity| request.theirs.instance == ours.instance;
+        if let Some(key) = header.key {
+            let request = OpenedRequest::open(gate, datagram, &mut *self.random).ok_or(Refused::Forged)?;
+            if reflected(&request, &self.ours) {
+                return Err(Refused::Reflected);
+            }
+            let number = self.who(peer_of(from), key, &request.theirs).ok_or(Refused::Ambiguous)?;
+            return Ok((request, number, key));
+        }
+        let own = self.public.own.as_ref().ok_or(Refused::Unknown)?;
+        let opened = OpenedRequest::open_public(&own.private, datagram, &mut *self.random);
+        let (theirs, request) = opened.ok_or(Refused::Forged)?;
+        if reflected(&request, &self.ours) {
+            return Err(Refused::Reflected);
+        }
+        let number = self.public.peer(&theirs).ok_or(Refused::UnknownPublicKey(theirs))?;
+        let key = self.peers[number].keys.iter().find(|key| key.public.is_some()).ok_or(Refused::Unknown)?.id;
+        Ok((request, number, key))
+    }
+
+    /// Puts an answer into the queue, if there is room.
+    fn reply(&mut self, peer: usize, to: Option<AddressPair>, octets: Vec<u8>) -> Result<(), Refused> {
+        if self.answers.len() < ANSWERS {
+            self.answers.push_back(PendingAnswer { peer, to, octets });
+        }
+        Ok(())
     }
 
     /// Returns the peer that has the key of a request. Of several, the one with the known instance; then the
     /// one with the address; finally the one without a configured address.
-    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &EndIdentity) -> Option<usize> {
+    fn who(&self, from: Option<SocketAddr>, key: KeyId, theirs: &EndIdentity) -> Option<usize> {
         let peers = || {
             let all = self.peers.iter().enumerate();
-            all.filter(|(_, peer)| peer.keys.iter().any(|key| key.id == header.key))
+            let has_key =
+                |peer: &PeerState| peer.keys.iter().any(|known| known.public.is_none() && known.id == key);
+            all.filter(move |(_, peer)| has_key(peer))
         };
         let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = peers().filter(|(_, peer)| test(peer));
@@ -117,7 +190,7 @@ impl TwoWay {
     ) -> Opened<'static> {
         let Some(number) = self.asked_by(datagram) else {
             if let Some(peer) =
-                datagram.get(1).and_then(|index| self.peers.get_mut(usize::from(index / SESSIONS)))
+                datagram.get(1).and_then(|index| self.peers.get_mut(self.indices.owner(*index)))
             {
                 peer.answered_late(now, datagram);
             }
@@ -169,7 +242,7 @@ impl TwoWay {
     /// Returns the peer whose request `datagram` answers, by the index in it.
     fn asked_by(&self, datagram: &[u8]) -> Option<usize> {
         let index = *datagram.get(1)?;
-        let number = usize::from(index / SESSIONS);
+        let number = self.indices.owner(index);
         let pending = self.peers.get(number)?.pending.as_ref()?;
         (pending.index == index).then_some(number)
     }

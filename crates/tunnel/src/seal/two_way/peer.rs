@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::session::{REKEY_LATER, Session};
+use super::credential::Credential;
+use super::session::{REKEY, REKEY_LATER, Session};
 use super::timers::{PeerTimer, Timers};
 use super::{Over, PeerKeys};
 use crate::addresses::{AddressPair, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
-use crate::seal::handshake::{EndIdentity, Initiation, ProofKey};
+use crate::seal::handshake::{EndIdentity, Initiation};
 use crate::seal::header::{ClearHeader, PathBody, Whose};
-use crate::seal::key_file::{Key, KeyId, Keys};
+use crate::seal::key_file::KeyId;
+use crate::seal::public_key::Keyring;
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
+use crate::site_config::Rekey;
 
 mod asking;
 mod liveness;
@@ -26,6 +29,8 @@ use liveness::Liveness;
 /// Sessions of a peer: the current one, the previous one, the next one, and a requested one.
 pub(super) const SESSIONS: u8 = 4;
 
+/// Age of keys at which they are replaced if they have carried that many octets: a handshake is less than a thousandth of them.
+const USED: (Duration, u64) = (Duration::from_secs(120), 256_000);
 /// Time for which the previous and the next session are kept.
 const KEPT: Duration = Duration::from_secs(60);
 /// Time for which a request of an unknown instance blocks those of other instances without a cookie.
@@ -47,19 +52,11 @@ const WRONG: u32 = 32;
 const CONFIRMATIONS: u32 = 4;
 const CONFIRM: Duration = Duration::from_millis(250);
 
-/// A key with its id.
-#[derive(Clone)]
-pub(super) struct NamedKey {
-    pub(super) id: KeyId,
-    pub(super) key: Key,
-    pub(super) proof: ProofKey,
-}
-
 /// A request whose answer is pending.
 pub(super) struct RequestInFlight {
     pub(super) initiation: Initiation,
     pub(super) index: u8,
-    pub(super) key: NamedKey,
+    pub(super) key: Credential,
     since: Instant,
     paid: bool,
     /// Own address from which it was sent. `None`: that of the route.
@@ -68,9 +65,8 @@ pub(super) struct RequestInFlight {
 
 /// State of a peer.
 pub(super) struct PeerState {
-    number: u8,
     /// Keys; the first one is used.
-    pub(super) keys: Vec<NamedKey>,
+    pub(super) keys: Vec<Credential>,
     /// Configured address, and the one it was heard from last.
     pub(super) home: Option<SocketAddr>,
     pub(super) address: Option<SocketAddr>,
@@ -80,6 +76,7 @@ pub(super) struct PeerState {
     /// Addresses before our start, and number of further requests to the peer there.
     remembered: Option<(AddressPair, u32)>,
     pub(super) keepalive: Option<Duration>,
+    pub(super) rekey: Rekey,
     /// Last instance with a session, and its highest request number.
     instance: Option<([u8; 8], u32)>,
     current: Option<Box<Session>>,
@@ -94,8 +91,6 @@ pub(super) struct PeerState {
     pub(super) measured: Option<Duration>,
     cookie: Option<(Cookie, Instant)>,
     pub(super) timers: Timers,
-    /// Start of the search for a free index: released indices rest as long as possible.
-    next_index: u8,
     /// Number of our requests since our start, and of consecutive ones.
     requests: u32,
     attempts: u32,
@@ -122,21 +117,21 @@ struct NextSession {
 }
 
 impl PeerState {
-    pub(super) fn new(now: Instant, over: Over, number: u8, peer: PeerKeys) -> Self {
+    pub(super) fn new(now: Instant, over: Over, peer: PeerKeys) -> Self {
         let address = peer.address.map(canonical);
         let mut timers = Timers::default();
         if address.is_some() || over == Over::Line {
             timers.set(PeerTimer::Try, now);
         }
         Self {
-            number,
-            keys: named(&peer.keys),
+            keys: Credential::of(&peer.keys),
             home: address,
             address,
             own: None,
             keeps_own: false,
             remembered: None,
             keepalive: peer.keepalive.filter(|keepalive| !keepalive.is_zero()),
+            rekey: Rekey::Auto,
             instance: None,
             current: None,
             previous: None,
@@ -147,7 +142,6 @@ impl PeerState {
             measured: None,
             cookie: None,
             timers,
-            next_index: 0,
             requests: 0,
             attempts: 0,
             last_request: None,
@@ -171,8 +165,17 @@ impl PeerState {
         self.current.as_mut().expect("a session").sealer.skip_to(counter);
     }
 
-    pub(super) fn set_keys(&mut self, now: Instant, keys: &Keys) {
-        self.keys = named(keys);
+    pub(super) fn set_keys(&mut self, now: Instant, keys: &Keyring) {
+        let before = std::mem::replace(&mut self.keys, Credential::of(keys));
+        let known = |id: KeyId| self.keys.iter().any(|key| key.id == id);
+        let is_revoked =
+            |id: KeyId| !known(id) && before.iter().any(|key| key.id == id && key.public.is_some());
+        self.current.take_if(|current| is_revoked(current.key));
+        self.previous.take_if(|(previous, _)| is_revoked(previous.key));
+        if self.current.is_none() {
+            self.attempts = 0;
+            self.try_by(now);
+        }
         let known = |id: KeyId| self.keys.iter().any(|key| key.id == id);
         if self.pending.as_ref().is_some_and(|pending| !known(pending.key.id)) {
             self.pending = None;
@@ -212,25 +215,20 @@ impl PeerState {
             })
     }
 
-    /// Returns an index for a session that the peer requests, which replaces its earlier request.
-    pub(super) fn index_for_next(&mut self) -> u8 {
+    /// Gives up the session of the peer's earlier request, which another one replaces.
+    pub(super) fn drop_next(&mut self) {
         self.next = None;
-        self.free_index()
     }
 
-    fn free_index(&mut self) -> u8 {
+    /// Indices of all sessions.
+    pub(super) fn indices(&self) -> impl Iterator<Item = u8> + use<> {
         let used = [
             self.current.as_ref().map(|session| session.ours),
             self.previous.as_ref().map(|(session, _)| session.ours),
             self.next.as_ref().map(|next| next.session.ours),
             self.pending.as_ref().map(|pending| pending.index),
         ];
-        let first = self.number * SESSIONS;
-        let mut indices = (0..SESSIONS).map(|i| first + (self.next_index + i) % SESSIONS);
-        let index =
-            indices.find(|index| !used.contains(&Some(*index))).expect("the one that it is for has none");
-        self.next_index = (index - first + 1) % SESSIONS;
-        index
+        used.into_iter().flatten()
     }
 
     /// Records `session`, which answers a request of the peer.
@@ -297,6 +295,7 @@ impl PeerState {
         // Packets of an earlier instance belong to contexts that no longer exist.
         self.previous = self.current.take().filter(|_| !restarted).map(|session| (session, now + KEPT));
         self.keeps_own |= session.is_of_peer();
+        let renewed_at = session.since + self.rekey_age() + session.later();
         self.current = Some(session);
         self.given_up = None;
         self.attempts = 0;
@@ -310,6 +309,9 @@ impl PeerState {
             [PeerTimer::Try, PeerTimer::Rekey, PeerTimer::Unheard, PeerTimer::Dead, PeerTimer::Unanswered];
         for timer in over {
             self.timers.stop(timer);
+        }
+        if self.rekey != Rekey::Auto {
+            self.timers.set(PeerTimer::Rekey, renewed_at);
         }
         self.timers.by(PeerTimer::Retire, now + KEPT);
         NewSession { restarted }
@@ -340,14 +342,16 @@ impl PeerState {
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
         let (mut is_answered, mut asks, mut is_unsure) = (true, false, false);
+        let age = self.rekey_age();
         let sealed = match &mut self.current {
             Some(session) if now < session.until => {
                 let whose = whose(session.theirs);
                 is_answered = !matches!(whose, Whose::Path(_, PathBody::Confirmation));
                 asks = session.asks;
                 let sealed = session.sealer.seal(whose, flags, body, out);
+                session.note_datagram(now);
                 is_unsure = session.sealer.is_unsure();
-                let is_old = !body.is_empty() && is_answered && session.is_old_for_packet(now);
+                let is_old = !body.is_empty() && is_answered && session.is_old_for_packet(now, age);
                 let until = session.until;
                 if is_old {
                     self.timers.by(PeerTimer::Retire, until);
@@ -364,6 +368,7 @@ impl PeerState {
             self.hurry(now, sealed.is_err());
         }
         sealed?;
+        self.note_octets(body.len());
         self.timers.stop(PeerTimer::Sign);
         if !body.is_empty() && is_answered && self.timers.at(PeerTimer::Dead).is_none() {
             if !asks {
@@ -380,6 +385,24 @@ impl PeerState {
             self.timers.set(PeerTimer::Ask, now + keepalive);
         }
         Ok(())
+    }
+
+    /// Age of keys from which on a packet replaces them.
+    fn rekey_age(&self) -> Duration {
+        match self.rekey {
+            Rekey::Auto => REKEY,
+            Rekey::Every(age) => age,
+        }
+    }
+
+    /// Counts octets of a body of the current session. When it has carried enough, its keys are replaced at the age for that.
+    fn note_octets(&mut self, octets: usize) {
+        let Some(session) = &mut self.current else { return };
+        let before = session.octets;
+        session.octets += octets as u64;
+        if self.rekey == Rekey::Auto && before < USED.1 && session.octets >= USED.1 {
+            self.timers.by(PeerTimer::Rekey, session.since + USED.0 + session.later());
+        }
     }
 
     /// Records the number of units in the last encrypted body.
@@ -407,6 +430,7 @@ impl PeerState {
         length: usize,
         datagram: &mut [u8],
     ) -> Result<(Plain, Option<NewSession>), Refused> {
+        let age = self.rekey_age();
         let of = |session: &Session| session.ours == index;
         let is_next = self.next.as_ref().is_some_and(|next| of(&next.session));
         let is_current = self.current.as_deref().is_some_and(of);
@@ -429,10 +453,11 @@ impl PeerState {
         };
         session.heard = true;
         session.sealer.note_heard();
+        session.note_datagram(now);
         let has_packet =
             !plain.body.is_empty() && !matches!(header.whose, Whose::Path(_, PathBody::Confirmation));
         let is_waited_for = !session.asks;
-        let is_old = has_packet && session.is_old_for_packet(now);
+        let is_old = has_packet && session.is_old_for_packet(now, age);
         let until = session.until;
         self.heard_at = Some(now);
         self.liveness.heard(now, has_packet);
@@ -455,6 +480,9 @@ impl PeerState {
             new_session = Some(self.install(now, next.session, next.request));
         } else if is_current && self.confirmations > 0 {
             self.confirmed(now);
+        }
+        if is_current {
+            self.note_octets(plain.body.len());
         }
         plain.newest &= is_current || new_session.is_some();
         // After two simultaneous key exchanges and losses, each end may use the session that the other does not.
@@ -519,10 +547,6 @@ impl PeerState {
     }
 }
 
-fn named(keys: &Keys) -> Vec<NamedKey> {
-    keys.iter().map(|key| NamedKey { id: key.id(), key: key.clone(), proof: ProofKey::of(key) }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -533,10 +557,10 @@ mod tests {
     fn memory_of_a_peer_is_bounded() {
         let request = size_of::<RequestInFlight>();
         let sessions = 2 * size_of::<Session>() + size_of::<Session>().max(request) + request;
-        let keys = 2 * size_of::<NamedKey>();
+        let keys = 3 * size_of::<Credential>() + size_of::<crate::seal::PublicKeys>();
         // The key schedules of AES are in their own boxes.
         let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();
         let all = size_of::<PeerState>() + sessions + keys + ciphers;
-        assert!(all <= 8_192, "{all} octets");
+        assert!(all <= 8_448, "{all} octets");
     }
 }

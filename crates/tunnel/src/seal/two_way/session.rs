@@ -10,13 +10,15 @@ use crate::seal::key_file::KeyId;
 use crate::site_config::Suite;
 
 /// Age from which on traffic replaces keys.
-const REKEY: Duration = Duration::from_secs(2 * 3_600);
+pub(super) const REKEY: Duration = Duration::from_secs(2 * 3_600);
 /// Additional time of the responder, so that not both ends initiate.
 pub(super) const REKEY_LATER: Duration = Duration::from_secs(60);
 /// Time from that first traffic to the end of the keys.
 const REPLACED_WITHIN: Duration = Duration::from_secs(600);
-/// Maximum age of keys without traffic.
-const EXPIRED: Duration = Duration::from_secs(24 * 3_600);
+/// Time without any datagram after which keys end.
+const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
+/// Maximum age of keys with keepalives alone.
+const OLDEST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Public state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +51,12 @@ pub(super) struct Session {
     /// True if the peer requests an answer when it needs one, and waits for none otherwise.
     pub(super) asks: bool,
     pub(super) since: Instant,
+    /// Octets of bodies in both directions.
+    pub(super) octets: u64,
     /// Time at which it ends unless a new session replaces it before.
     pub(super) until: Instant,
+    /// True if packets were sent or received with old keys, which then end soon.
+    is_outdated: bool,
     /// True if a packet was decrypted with it.
     pub(super) heard: bool,
     /// True if both ends have initiated at once, and the other session is used.
@@ -81,7 +87,9 @@ impl Session {
             initiator,
             asks: identity.asks,
             since: now,
+            octets: 0,
             until: now + EXPIRED,
+            is_outdated: false,
             heard: false,
             passed_over: false,
         })
@@ -92,11 +100,23 @@ impl Session {
         !self.initiator
     }
 
-    /// Records a packet in either direction. Returns true if the keys are old: then they end soon.
-    pub(super) fn is_old_for_packet(&mut self, now: Instant) -> bool {
-        let later = if self.initiator { Duration::ZERO } else { REKEY_LATER };
-        let is_old = now >= self.since + REKEY + later;
+    /// Time that an end waits before it replaces the keys, besides their age.
+    pub(super) const fn later(&self) -> Duration {
+        if self.initiator { Duration::ZERO } else { REKEY_LATER }
+    }
+
+    /// Records a datagram in either direction.
+    pub(super) fn note_datagram(&mut self, now: Instant) {
+        if !self.is_outdated {
+            self.until = self.until.max((now + EXPIRED).min(self.since + OLDEST));
+        }
+    }
+
+    /// Records a packet in either direction. Returns true if the keys are older than `age`: then they end soon.
+    pub(super) fn is_old_for_packet(&mut self, now: Instant, age: Duration) -> bool {
+        let is_old = now >= self.since + age + self.later();
         if is_old {
+            self.is_outdated = true;
             self.until = self.until.min(now + REPLACED_WITHIN);
         }
         is_old

@@ -61,7 +61,7 @@ fn a_route_that_is_added_by_a_reload_allows_its_sources() {
     let (config, host) = (super::config(&with_route), &mut hosts[0]);
     let Others::Peers(peers) = &config.others else { panic!("peers") };
     let budget = Budget::of(&config).unwrap();
-    let peers = [(&peers[0], Some(Keys::one(Key::new([1; 32]))))];
+    let peers = [(&peers[0], Some(Keys::one(Key::new([1; 32])).into()))];
     let changes = host.site.change_peers(Instant::ZERO, &config, &budget, &peers, &mut random(1)).unwrap();
     assert_eq!(changes, ["networks of peers changed"]);
     assert_eq!(report(&hosts[0]), None);

@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::{CONFIRM, CONFIRMATIONS, DEAD, DEAD_UNHEARD, PeerState, RequestInFlight};
 use crate::addresses::AddressPair;
 use crate::seal::cookie::{self, Cookie};
-use crate::seal::handshake::{EndIdentity, Initiation};
+use crate::seal::handshake::EndIdentity;
 use crate::seal::two_way::Over;
 use crate::seal::two_way::timers::PeerTimer;
 use crate::seal::{BodyFlags, Random};
@@ -45,12 +45,13 @@ pub enum Unanswered {
 impl PeerState {
     /// Writes the datagram that is due to `out`, and returns its addresses if they differ from those
     /// of the peer.
-    /// `None`: nothing is due.
+    /// `None`: nothing is due. `spare`: a free index, for a request.
     pub(in crate::seal::two_way) fn poll(
         &mut self,
         now: Instant,
         over: Over,
         ours: &EndIdentity,
+        spare: Option<u8>,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) -> Option<Option<AddressPair>> {
@@ -61,7 +62,10 @@ impl PeerState {
                     false
                 }
                 PeerTimer::Rekey => {
-                    self.try_unless_trying(now);
+                    // Keys that carry nothing are erased when they expire.
+                    if self.current().is_some_and(|session| session.octets > 0) {
+                        self.try_unless_trying(now);
+                    }
                     false
                 }
                 PeerTimer::Dead => {
@@ -76,9 +80,10 @@ impl PeerState {
                     false
                 }
                 PeerTimer::Try => {
+                    let index = spare.or(self.pending.as_ref().map(|pending| pending.index));
                     let remembered = self.take_remembered();
                     let is_somewhere = remembered.is_some() || self.address.is_some() || over == Over::Line;
-                    if is_somewhere {
+                    if let Some(index) = index.filter(|_| is_somewhere) {
                         // A peer at a remembered address may be gone; if it has no configured address, it
                         // will contact us itself.
                         if self.attempts == 0 && (remembered.is_none() || self.home.is_some()) {
@@ -86,7 +91,7 @@ impl PeerState {
                         }
                         let to = remembered.or_else(|| self.elsewhere());
                         let own = to.or_else(|| self.pair()).and_then(|pair| pair.own);
-                        self.request(now, ours, own, random, out);
+                        self.request(now, ours, (index, own), random, out);
                         return Some(to);
                     }
                     false
@@ -110,12 +115,12 @@ impl PeerState {
         Some(pair.peer.into())
     }
 
-    /// Writes message 1 of a handshake, which leaves from `own`.
+    /// Writes message 1 of a handshake, which leaves from `own`; `index`: that of the session.
     fn request(
         &mut self,
         now: Instant,
         ours: &EndIdentity,
-        own: Option<IpAddr>,
+        (index, own): (u8, Option<IpAddr>),
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) {
@@ -125,12 +130,11 @@ impl PeerState {
         {
             self.given_up = replaced;
         }
-        let index = self.free_index();
         // A peer that does not have our first key yet may have the other one.
         let other = self.attempts >= 2 && self.attempts % 2 == 1;
         let key = self.keys[usize::from(other) % self.keys.len()].clone();
         self.requests += 1;
-        let initiation = Initiation::start((&key.key, &key.proof), index, ours, self.requests, random, out);
+        let initiation = key.start(index, ours, self.requests, random, out);
         let mut paid = false;
         // Used once: where it is not valid any more, the request is as a forged one.
         if let Some((cookie, since)) = self.cookie.take()

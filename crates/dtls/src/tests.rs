@@ -1,0 +1,11 @@
+//! Handshakes and sessions of client and server with each other, in virtual time.
+
+#![allow(clippy::unwrap_used)]
+
+mod attacks;
+mod handshakes;
+mod memory;
+mod openssl;
+mod records;
+mod sessions;
+mod support;

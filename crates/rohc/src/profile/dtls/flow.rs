@@ -1,0 +1,129 @@
+//! Flows of profile 0x0182, and the interface of the profile at the compressor.
+
+use thinair_wire::header::chain::HeaderChain;
+use thinair_wire::header::dtls::Record;
+
+use super::compress::DtlsSenderContext;
+use super::header;
+use super::record::DtlsPacket;
+use super::state::DtlsPath;
+use crate::channel::ProfileSet;
+use crate::cid::Cid;
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
+use crate::flow::sender::{Departure, Flows, Sender, Start};
+use crate::id::ProfileId;
+use crate::storage::Shared;
+
+impl Sender for DtlsSenderContext {
+    type Packet<'p> = DtlsPacket<'p>;
+    const PREDICTS: bool = true;
+
+    #[inline]
+    fn is_in_use(profiles: ProfileSet, _: &Shared<'_, ()>) -> bool {
+        profiles.has(ProfileId::Dtls)
+    }
+
+    #[inline(always)]
+    fn compress_unparsed<'m>(
+        &mut self,
+        packet: &[u8],
+        _: &mut Shared<'m, ()>,
+        departure: &mut Departure<'_, 'm>,
+    ) -> Option<Compressed> {
+        self.compress_predicted(packet, departure)
+    }
+
+    /// A record with a unified header is recognized in the flow of other records alone: its first three bits are too few.
+    #[inline(always)]
+    fn recognize<'p>(
+        packet: &OutgoingPacket<'p, 'p, '_>,
+        flows: &mut Flows<'_, '_, Self>,
+        recognized: &mut Option<DtlsPacket<'p>>,
+    ) {
+        *recognized = recognize(packet.chain, flows);
+    }
+
+    #[inline]
+    fn is_flow_of(&self, packet: &DtlsPacket<'_>, _: Cid, _: &Shared<'_, ()>) -> bool {
+        self.state.path.is_flow_of(&packet.path)
+    }
+
+    fn has_flow(chain: &HeaderChain<'_>, flows: &Flows<'_, '_, Self>) -> bool {
+        DtlsPacket::path(chain).is_some_and(|(path, ..)| context_of(&path, flows).is_some())
+    }
+
+    fn new(
+        packet: &DtlsPacket<'_>,
+        start: Start<'_, Self>,
+        config: &CompressorConfig,
+        _: &mut Shared<'_, ()>,
+    ) -> Self {
+        Self::new(packet, start.now, config)
+    }
+
+    #[inline(always)]
+    fn compress<'m>(
+        &mut self,
+        packet: &DtlsPacket<'_>,
+        _: Option<&Self>,
+        _: &mut Shared<'m, ()>,
+        departure: &mut Departure<'_, 'm>,
+    ) -> Result<Compressed, Refused> {
+        self.compress_packet(packet, departure)
+    }
+}
+
+/// Returns the records of a datagram, if the profile restores it.
+#[inline(always)]
+fn recognize<'p>(
+    chain: &HeaderChain<'p>,
+    flows: &Flows<'_, '_, DtlsSenderContext>,
+) -> Option<DtlsPacket<'p>> {
+    let datagram = DtlsPacket::datagram(chain)?;
+    let first = *datagram.first()?;
+    if !(20..0x40).contains(&first) {
+        return None;
+    }
+    let (path, ip_id, checksum) = DtlsPacket::path(chain)?;
+    let known = context_of(&path, flows).map(|context| context.cid_len);
+    let record = match known {
+        Some(cid_len) if first >= 0x20 => Record::read_unified(datagram, cid_len)?,
+        _ => Record::read(datagram, known.unwrap_or_default())?,
+    };
+    let is_right = checksum == 0 && !path.v6 || header::is_right(&path, datagram, checksum);
+    is_right.then_some(DtlsPacket { octets: chain.packet(), path, ip_id, checksum, record })
+}
+
+/// The context of the flow of a path.
+#[inline]
+fn context_of<'a>(
+    path: &DtlsPath,
+    flows: &'a Flows<'_, '_, DtlsSenderContext>,
+) -> Option<&'a DtlsSenderContext> {
+    let found =
+        flows.table.find_flow(path, |_, context: &DtlsSenderContext| context.state.path.is_flow_of(path));
+    flows.context(found.ok()?)
+}
+
+impl FlowKey for DtlsPacket<'_> {
+    #[inline]
+    fn key(&self, word: impl FnMut(u64)) {
+        self.path.key(word);
+    }
+}
+
+impl FlowKey for DtlsPath {
+    #[inline]
+    fn key(&self, mut word: impl FnMut(u64)) {
+        let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
+        let [s, d] = [&self.source, &self.destination];
+        // IPv4 addresses have four octets each.
+        word(half(s) ^ half(d).rotate_left(32));
+        if self.v6 {
+            word(half(&s[8..]));
+            word(half(&d[8..]));
+        }
+        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        word(u64::from(ports) << 16 | ProfileId::Dtls as u64);
+    }
+}

@@ -1,0 +1,115 @@
+//! Tests of `docs/dtls-profile.md` against the code: a Describer that runs the function of each format prints its description.
+//!
+//! With `THINAIR_BLESS=1` the tests write the blocks of the document.
+
+use std::format;
+use std::string::{String, ToString};
+use std::sync::Mutex;
+
+use thinair_wire::coder::Describer;
+use thinair_wire::header::dtls::TLS12_CID;
+
+use super::formats;
+use super::state::{ChecksumMode, DtlsState};
+use super::{HeaderFields, NonceSource};
+use crate::id::Format;
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dtls-profile.md");
+
+/// Lock: only one test at a time writes the document.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Asserts that the document has a block with this name and these lines, or writes it.
+fn hold(name: &str, block: &str) {
+    let guard = WRITING.lock();
+    let document = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
+    let start = format!("```text {name}\n");
+    let found = document.split_once(&start).and_then(|(before, behind)| {
+        let (old, after) = behind.split_once("```\n")?;
+        Some((before, old, after))
+    });
+    let Some((before, old, after)) = found else { panic!("the document has no block `{name}`") };
+    if std::env::var_os("THINAIR_BLESS").is_some() {
+        let written = std::fs::write(DOCUMENT, format!("{before}{start}{block}```\n{after}"));
+        assert!(written.is_ok(), "the document cannot be written");
+    } else {
+        assert_eq!(old, block, "block `{name}`; THINAIR_BLESS=1 writes it anew");
+    }
+    drop(guard);
+}
+
+/// State of an IPv6 or IPv4 flow with a record type.
+fn state(v6: bool, first: u8, cid_len: u8) -> DtlsState {
+    let mut state = DtlsState::default();
+    (state.path.v6, state.path.checksum) = (v6, ChecksumMode::Carried);
+    (state.shape.kind.first, state.shape.kind.cid_len) = (first, cid_len);
+    state
+}
+
+/// Returns the description of a format in the notation of RFC 4997, with its flags given as bits.
+fn described(title: &str, format: Format, choices: u32, mut next: DtlsState, source: NonceSource) -> String {
+    let mut describer = Describer::<128>::new(choices);
+    let mut x = HeaderFields { nonce_source: source, ..HeaderFields::default() };
+    assert_eq!(formats::packet(format, &mut describer, &mut x, &mut next), Ok(()), "{title}");
+    let mut text = format!("{title}\n{{\n");
+    let mut fields = describer.fields().iter().peekable();
+    while let Some(field) = fields.next() {
+        let mut bits = field.bits;
+        // Addresses and connection IDs are described octet by octet.
+        while bits % 8 == 0 && fields.peek().is_some_and(|next| next.name == field.name && next.bits == 8) {
+            bits += fields.next().map_or(0, |next| next.bits);
+        }
+        let (name, encoding) = match field.name {
+            "" => ("discriminator", format!("'{:0width$b}'", field.pattern, width = bits as usize)),
+            "reserved" => ("reserved", format!("'{:0width$b}'", 0, width = bits as usize)),
+            "MSN" => ("MSN", format!("lsb({bits})")),
+            "CRC" => ("CRC", format!("crc{bits}")),
+            "CHECK" => ("CHECK", "check16".to_string()),
+            name => (name, format!("irregular({bits})")),
+        };
+        text += &format!("  {name:<25} =:= {encoding:<14} [ {bits:>6} ];\n");
+    }
+    text + "}\n"
+}
+
+#[test]
+fn formats_are_those_of_the_document() {
+    let none = NonceSource::None;
+    let plain = |v6| state(v6, 23, 0);
+    hold("format pt_0c", &described("COMPRESSED pt_0c", Format::Pt0c, 0, plain(true), none));
+    hold("format pt_1", &described("COMPRESSED pt_1", Format::Pt1, 0, plain(true), none));
+    let block = [
+        described("COMPRESSED pt_2, no flag", Format::Pt2, 0, plain(true), none),
+        described("COMPRESSED pt_2c, no flag", Format::Pt2c, 0, plain(true), none),
+    ];
+    hold("format pt_2", &block.join("\n"));
+    // Flags in the order of the octets: version, DF, length, msn.
+    hold(
+        "format co_repair",
+        &described("COMPRESSED co_repair, IPv4", Format::CoRepair, 0, plain(false), none),
+    );
+    let block = [
+        described("COMPRESSED IR, IPv4", Format::Ir, 0, plain(false), none),
+        described("COMPRESSED IR, IPv6, length = 1, msn = 1", Format::Ir, 0b1101, plain(true), none),
+    ];
+    hold("format IR", &block.join("\n"));
+    let all = NonceSource::Carried;
+    let block = [
+        described(
+            "COMPRESSED pt_2c, IPv4, all flags 1, connection ID of 2 octets, nonce = 2, wide = 0",
+            Format::Pt2c,
+            0b01111,
+            state(false, TLS12_CID, 2),
+            all,
+        ),
+        described("COMPRESSED pt_2c, IPv6, number = 1, wide = 1", Format::Pt2c, 0b1_0100, plain(true), none),
+        described(
+            "COMPRESSED pt_2c, IPv6, unified header with 16 bits of the sequence number",
+            Format::Pt2c,
+            0,
+            state(true, 0x2C, 0),
+            none,
+        ),
+    ];
+    hold("format chain", &block.join("\n"));
+}

@@ -1,0 +1,516 @@
+//! CoAP over DTLS end to end: `thinair coap` with itself, with libcoap over OpenSSL and GnuTLS, both ways, and with OpenSSL's s_client;
+//! restarts, new addresses, other keys; Wireshark decrypts our records.
+//!
+//! Every server listens at free ports of 127.0.0.1. Where a peer is missing, the tests print what they skip. Time limits allow
+//! for a busy machine; no process outlives its test.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use thinair_capture::LinkType;
+use thinair_tests::tshark;
+
+/// Time limit of every process, in seconds.
+const LIMIT: &str = "120";
+
+/// Key of the identity `phone`: text, since libcoap takes no other one.
+const KEY: &str = "secret_of_phone_";
+
+/// Handshake with the longest cookies of peers, in octets of UDP payload.
+const MOST_OF_HANDSHAKE: u64 = 600;
+
+fn thinair() -> String {
+    static COMMAND: OnceLock<String> = OnceLock::new();
+    COMMAND.get_or_init(thinair_tests::command).clone()
+}
+
+/// Process with a time limit.
+fn limited(program: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--signal", "KILL", LIMIT, program]).stdin(Stdio::null());
+    command
+}
+
+fn text(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
+}
+
+/// Returns libcoap's programs of this kind with each library of DTLS that is there.
+fn libcoap(kind: &str) -> Vec<String> {
+    let all = ["openssl", "gnutls"].map(|library| format!("coap-{kind}-{library}"));
+    let (there, missing): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|program| Command::new(program).arg("-?").output().is_ok());
+    for program in missing {
+        println!("skipped: libcoap, because there is no {program} (Debian: libcoap3-bin)");
+    }
+    there
+}
+
+fn body(octets: usize) -> Vec<u8> {
+    (0..octets).map(|number| (number * number % 251) as u8).collect()
+}
+
+fn free_port() -> u16 {
+    // Two in a row: libcoap serves coaps on the second one.
+    loop {
+        let first = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if first < u16::MAX && UdpSocket::bind(("127.0.0.1", first + 1)).is_ok() {
+            return first;
+        }
+    }
+}
+
+/// Folder of a test: keys, and files that are served.
+struct Bench(tempfile::TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(bench.path("root")).unwrap();
+        bench.keys("phone", &[("phone", KEY)]);
+        bench.keys("server", &[("phone", KEY), ("tag", "secret of a tag!")]);
+        bench
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes a file of keys.
+    fn keys(&self, name: &str, keys: &[(&str, &str)]) {
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.path(name))
+            .unwrap();
+        for (identity, key) in keys {
+            writeln!(file, "{identity}:{}", tshark::hex(key.as_bytes())).unwrap();
+        }
+    }
+
+    /// Starts a server of coaps alone, at this port of 127.0.0.1 and the next one; 0: any.
+    fn serve(&self, port: u16, arguments: &[&str]) -> Server {
+        let (keys, root, address) = (self.path("server"), self.path("root"), format!("127.0.0.1:{port}"));
+        let mut command = Command::new("timeout");
+        command.args([
+            "--foreground",
+            "--signal",
+            "KILL",
+            LIMIT,
+            &thinair(),
+            "coap",
+            "serve",
+            "--listen",
+            &address,
+        ]);
+        command.args(["--no-udp", "--no-tcp", "--root", &root, "--writable", "--psk-file", &keys]);
+        let mut child = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = lines.next().expect("it does not start").unwrap();
+        let port = first.strip_prefix("serving ").and_then(|uri| uri.rsplit(':').next()?.parse().ok());
+        let port = port.unwrap_or_else(|| panic!("{first}"));
+        let log = Arc::new(Mutex::new(String::new()));
+        let copy = log.clone();
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| *copy.lock().unwrap() += &line);
+        });
+        Server { child, port, log }
+    }
+
+    /// Starts libcoap's server.
+    fn serve_libcoap(&self, program: &str, port: u16, key: &str) -> Server {
+        let mut command = Command::new("timeout");
+        command.args(["--foreground", "--signal", "KILL", LIMIT, program, "-A", "127.0.0.1"]);
+        command.args(["-p", &port.to_string(), "-k", key, "-d", "9", "-v", "1"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let server = Server { child, port: port + 1, log: Arc::default() };
+        let until = Instant::now() + Duration::from_secs(60);
+        let plain = format!("coap://127.0.0.1:{port}/time");
+        while !self.ask(&["get", &plain, "--timeout", "2s"]).status.success() {
+            assert!(Instant::now() < until, "{program} does not answer");
+        }
+        server
+    }
+
+    /// Runs `thinair coap` with these arguments.
+    fn ask(&self, arguments: &[&str]) -> Output {
+        limited(&thinair()).arg("coap").args(arguments).output().unwrap()
+    }
+
+    /// Returns the payload of the response to a request with the key of this file.
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> Vec<u8> {
+        let done = self.ask(&[arguments, &["--psk-file", &self.path("phone")]].concat());
+        assert!(done.status.success(), "{arguments:?}: {}", text(&done));
+        done.stdout
+    }
+
+    /// Returns the messages of a request that fails.
+    #[track_caller]
+    fn failed(&self, arguments: &[&str], key: &str) -> String {
+        let done = self.ask(&[arguments, &["--psk-file", &self.path(key)]].concat());
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {}", text(&done));
+        assert!(done.stdout.is_empty());
+        text(&done)
+    }
+}
+
+/// Running server.
+struct Server {
+    child: Child,
+    port: u16,
+    log: Arc<Mutex<String>>,
+}
+
+impl Server {
+    fn uri(&self, path: &str) -> String {
+        format!("coaps://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Waits for a message.
+    #[track_caller]
+    fn logs(&self, message: &str) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !self.log.lock().unwrap().contains(message) {
+            assert!(Instant::now() < until, "{}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Server {
+    /// By SIGKILL, and so without a word to its clients: to `timeout`, and to its child.
+    fn drop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        for child in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
+            let _ = Command::new("kill").args(["-9", child]).status();
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A relay before a server, which sees all datagrams, and can give the client another address.
+struct Relay {
+    port: u16,
+    /// Datagrams: from the client or not.
+    seen: Arc<Mutex<Vec<(bool, Vec<u8>)>>>,
+    /// Set: the next datagram of the client has another source port.
+    moves: Arc<Mutex<bool>>,
+}
+
+impl Relay {
+    fn before(server: &Server) -> Self {
+        let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let relay =
+            Self { port: front.local_addr().unwrap().port(), seen: Arc::default(), moves: Arc::default() };
+        let (seen, moves, port) = (relay.seen.clone(), relay.moves.clone(), server.port);
+        let back = move || {
+            let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+            back.connect(("127.0.0.1", port)).unwrap();
+            back.set_nonblocking(true).unwrap();
+            back
+        };
+        front.set_read_timeout(Some(Duration::from_millis(2))).unwrap();
+        std::thread::spawn(move || {
+            let (mut behind, mut client, mut buffer) = (back(), None::<SocketAddr>, [0; 2_048]);
+            let until = Instant::now() + Duration::from_secs(120);
+            while Instant::now() < until {
+                if let Ok((len, from)) = front.recv_from(&mut buffer) {
+                    client = Some(from);
+                    if std::mem::take(&mut *moves.lock().unwrap()) {
+                        behind = back();
+                    }
+                    seen.lock().unwrap().push((true, buffer[..len].to_vec()));
+                    let _ = behind.send(&buffer[..len]);
+                }
+                while let (Ok(len), Some(client)) = (behind.recv(&mut buffer), client) {
+                    seen.lock().unwrap().push((false, buffer[..len].to_vec()));
+                    let _ = front.send_to(&buffer[..len], client);
+                }
+            }
+        });
+        relay
+    }
+
+    fn uri(&self, path: &str) -> String {
+        format!("coaps://127.0.0.1:{}{path}", self.port)
+    }
+}
+
+#[test]
+fn our_client_and_server_speak_to_each_other() {
+    let bench = Bench::new();
+    let server = bench.serve(0, &[]);
+    for octets in [9, 3_000, 100_000] {
+        let file = bench.path("body");
+        fs::write(&file, body(octets)).unwrap();
+        bench.done(&["put", &server.uri("/body.bin"), "--file", &file]);
+        assert_eq!(fs::read(bench.path("root") + "/body.bin").unwrap(), body(octets));
+        assert_eq!(bench.done(&["get", &server.uri("/body.bin")]), body(octets));
+    }
+    let seen = bench.done(&["observe", &server.uri("/time"), "--count", "2"]);
+    assert_eq!(String::from_utf8(seen).unwrap().matches("UTC").count(), 2);
+    assert!(String::from_utf8(bench.done(&["discover", &server.uri("")])).unwrap().contains("/time"));
+    let json: Value = serde_json::from_slice(&bench.done(&["get", &server.uri("/time"), "--json"])).unwrap();
+    let of = |side: &str| json["handshake_octets"][side].as_u64().unwrap();
+    println!("handshake: {} octets sent, {} received", of("sent"), of("received"));
+    assert!(of("sent") + of("received") <= MOST_OF_HANDSHAKE);
+    // A session for all requests: one handshake.
+    let many = bench.done(&["get", &server.uri("/time"), "--repeat", "3", "--json"]);
+    let many = String::from_utf8(many).unwrap();
+    assert_eq!((many.lines().count(), many.matches("handshake_octets").count()), (3, 1));
+}
+
+#[test]
+fn requests_without_a_key_need_an_open_resource_and_identities_have_rights() {
+    let bench = Bench::new();
+    let rights = bench.path("rights.json");
+    fs::write(&rights, r#"{"phone": {"/time": ["GET"]}}"#).unwrap();
+    let (keys, root) = (bench.path("server"), bench.path("root"));
+    let mut command = limited(&thinair());
+    command.args(["coap", "serve", "--listen", "127.0.0.1:0", "--no-tcp", "--root", &root, "--writable"]);
+    command.args(["--psk-file", &keys, "--psk-rights", &rights, "--unprotected", "/.well-known/core"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let [plain, secure]: [&str; 2] =
+        first.strip_prefix("serving ").unwrap().split(", ").collect::<Vec<_>>().try_into().unwrap();
+    let port = secure.rsplit(':').next().unwrap().parse().unwrap();
+    let server = Server { child, port, log: Arc::default() };
+    assert!(text(&bench.ask(&["get", &format!("{plain}/time")])).contains("4.01 Unauthorized"));
+    assert!(bench.ask(&["discover", plain]).status.success());
+    bench.done(&["get", &server.uri("/time")]);
+    assert!(bench.failed(&["put", &server.uri("/x"), "--payload", "x"], "phone").contains("4.03 Forbidden"));
+    bench.keys("tag", &[("tag", "secret of a tag!")]);
+    assert!(bench.failed(&["get", &server.uri("/time")], "tag").contains("4.03 Forbidden"));
+}
+
+#[test]
+fn another_key_is_an_error_at_both_ends() {
+    let bench = Bench::new();
+    let server = bench.serve(0, &[]);
+    bench.keys("other", &[("phone", "another secret..")]);
+    bench.keys("unknown", &[("nobody", KEY)]);
+    let message = bench.failed(&["get", &server.uri("/time")], "other");
+    assert!(message.contains("the other end has another key for this identity"), "{message}");
+    server.logs("it has another key for its identity");
+    // Reports are a second apart.
+    std::thread::sleep(Duration::from_millis(1_100));
+    let message = bench.failed(&["get", &server.uri("/time")], "unknown");
+    assert!(message.contains("the other end has no key with this identity"), "{message}");
+    server.logs("its identity is unknown");
+    assert!(!server.log.lock().unwrap().contains(KEY));
+}
+
+/// Killed without a word, and started again: the client has another session, and its second response within seconds.
+#[test]
+fn a_restart_of_the_server_costs_a_handshake_and_no_minute() {
+    let bench = Bench::new();
+    let port = free_port();
+    let server = bench.serve(port, &[]);
+    let mut client = limited(&thinair());
+    client.args(["coap", "get", &server.uri("/time"), "--psk-file", &bench.path("phone"), "--json"]);
+    client.args(["--repeat", "2", "--every", "3s"]);
+    let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
+    let mut responses = BufReader::new(client.stdout.take().unwrap()).lines();
+    responses.next().unwrap().unwrap();
+    drop(server);
+    let server = bench.serve(port, &[]);
+    let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
+    assert_eq!(second["code"], "2.05", "{second}");
+    let time = second["times_ms"]["total"].as_f64().unwrap();
+    println!("{} after {time} ms, with {} datagrams sent", second["code"], second["messages"]["sent"]);
+    assert!(client.wait().unwrap().success());
+    drop(server);
+}
+
+/// A session with its connection ID survives a new address; Wireshark decrypts its records, as RFC 9146 has them.
+#[test]
+fn a_session_survives_a_new_address_of_the_client() {
+    let bench = Bench::new();
+    let server = bench.serve(0, &[]);
+    let relay = Relay::before(&server);
+    let mut client = limited(&thinair());
+    client.args(["coap", "get", &relay.uri("/time"), "--psk-file", &bench.path("phone"), "--json"]);
+    client.args(["--repeat", "2", "--every", "1s"]);
+    let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
+    let mut responses = BufReader::new(client.stdout.take().unwrap()).lines();
+    responses.next().unwrap().unwrap();
+    let before = relay.seen.lock().unwrap().len();
+    *relay.moves.lock().unwrap() = true;
+    let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&second["code"], &second["messages"]["sent"]), (&"2.05".into(), &1.into()), "{second}");
+    assert!(client.wait().unwrap().success());
+    let seen = relay.seen.lock().unwrap().clone();
+    // Records with a connection ID to the server, application data to the client, and no handshake.
+    assert!(
+        seen[before..]
+            .iter()
+            .all(|(is_request, datagram)| datagram[0] == if *is_request { 25 } else { 23 }
+                || datagram[0] == 21)
+    );
+    if !tshark::is_there() {
+        return;
+    }
+    let file = tshark::OutputFolder::new("dtls").path("session.pcap");
+    let packets: Vec<_> = seen.iter().map(|(is_request, datagram)| packet(*is_request, datagram)).collect();
+    tshark::write(LinkType::RAW, &file, &packets);
+    let mut tshark = limited("tshark");
+    tshark.args([
+        "-o",
+        &format!("dtls.psk:{}", tshark::hex(KEY.as_bytes())),
+        "-d",
+        "udp.port==5684,dtls",
+        "-Y",
+        "coap",
+    ]);
+    let done = tshark.arg("-r").arg(&file).args(["-T", "fields", "-e", "coap.code"]).output().unwrap();
+    let codes = String::from_utf8_lossy(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    println!("Wireshark decrypts codes {codes}");
+    // Two requests and their responses.
+    assert_eq!(codes, "1 69 1 69", "{}", text(&done));
+}
+
+/// UDP datagram over IPv4 between a client and port 5684.
+fn packet(is_request: bool, payload: &[u8]) -> Vec<u8> {
+    let mut packet = tshark::datagram(5_684, payload);
+    // Addresses by direction, as Wireshark tells both ends by address and port.
+    let (from, to) = if is_request { (1, 2) } else { (2, 1) };
+    (packet[15], packet[19]) = (from, to);
+    let client = 40_000_u16.to_be_bytes();
+    let place = if is_request { 20 } else { 22 };
+    packet[place..place + 2].copy_from_slice(&client);
+    packet
+}
+
+#[test]
+fn libcoaps_clients_use_our_server() {
+    let bench = Bench::new();
+    for program in libcoap("client") {
+        let server = bench.serve(0, &[]);
+        let ask = |arguments: &[&str], key: &str| {
+            let mut client = limited(&program);
+            client.args(["-v", "3", "-B", "30", "-k", key, "-u", "phone"]).args(arguments).output().unwrap()
+        };
+        let output = bench.path("output");
+        let uri = server.uri("/from-libcoap");
+        let done = ask(&["-m", "put", "-e", "hello", &uri], KEY);
+        assert!(done.status.success(), "{program}: {}", text(&done));
+        assert_eq!(bench.done(&["get", &uri]), b"hello", "{program}: {}", text(&done));
+        ask(&["-m", "get", "-o", &output, &uri], KEY);
+        assert_eq!(fs::read(&output).unwrap(), b"hello", "{program}");
+        let file = bench.path("large");
+        fs::write(&file, body(100_000)).unwrap();
+        let uri = server.uri("/large.bin");
+        let done = ask(&["-m", "put", "-b", "1024", "-f", &file, &uri], KEY);
+        assert_eq!(
+            fs::read(bench.path("root") + "/large.bin").unwrap(),
+            body(100_000),
+            "{program}: {}",
+            text(&done)
+        );
+        fs::remove_file(&output).unwrap();
+        ask(&["-m", "get", "-b", "1024", "-o", &output, &uri], KEY);
+        assert_eq!(fs::read(&output).unwrap(), body(100_000), "{program}");
+        let done = ask(&["-s", "3", &server.uri("/time")], KEY);
+        assert!(text(&done).matches("UTC").count() >= 2, "{program}: {}", text(&done));
+        let done = ask(&["-B", "5", &server.uri("/time")], "another secret");
+        assert!(!text(&done).contains("UTC"), "{program}: {}", text(&done));
+        server.logs("another key");
+        println!("{program} uses our server");
+    }
+}
+
+#[test]
+fn our_client_uses_libcoaps_servers() {
+    let bench = Bench::new();
+    for program in libcoap("server") {
+        let server = bench.serve_libcoap(&program, free_port(), KEY);
+        assert!(!bench.done(&["get", &server.uri("/time")]).is_empty(), "{program}");
+        bench.done(&["put", &server.uri("/new"), "--payload", "hello"]);
+        assert_eq!(bench.done(&["get", &server.uri("/new")]), b"hello", "{program}");
+        let file = bench.path("large");
+        fs::write(&file, body(100_000)).unwrap();
+        bench.done(&["put", &server.uri("/large"), "--file", &file]);
+        assert_eq!(bench.done(&["get", &server.uri("/large")]), body(100_000), "{program}");
+        let seen = bench.done(&["observe", &server.uri("/time"), "--count", "2"]);
+        assert!(String::from_utf8(seen).unwrap().lines().count() == 2, "{program}");
+        let json: Value =
+            serde_json::from_slice(&bench.done(&["get", &server.uri("/time"), "--json"])).unwrap();
+        let of = |side: &str| json["handshake_octets"][side].as_u64().unwrap();
+        println!("{program}: handshake of {} octets sent, {} received", of("sent"), of("received"));
+        assert!(of("sent") + of("received") <= MOST_OF_HANDSHAKE, "{program}");
+        bench.keys("other", &[("phone", "another secret")]);
+        let message = bench.failed(&["get", &server.uri("/time"), "--ack-timeout", "100ms"], "other");
+        println!("{program}, another key: {}", message.trim());
+        assert!(message.contains("Compare --psk-file"), "{program}: {message}");
+    }
+}
+
+/// libcoap's server drops records of no session without an answer: the client tries again by itself.
+#[test]
+fn a_restart_of_libcoaps_server_costs_seconds() {
+    let bench = Bench::new();
+    let Some(program) = libcoap("server").into_iter().next() else { return };
+    let server = bench.serve_libcoap(&program, free_port(), KEY);
+    let mut client = limited(&thinair());
+    client.args(["coap", "get", &server.uri("/time"), "--psk-file", &bench.path("phone"), "--json"]);
+    client.args(["--repeat", "2", "--every", "3s"]);
+    let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
+    let mut responses = BufReader::new(client.stdout.take().unwrap()).lines();
+    responses.next().unwrap().unwrap();
+    let port = server.port - 1;
+    drop(server);
+    let server = bench.serve_libcoap(&program, port, KEY);
+    let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
+    assert_eq!(second["code"], "2.05", "{second}");
+    println!("{program}: 2.05 after {} ms", second["times_ms"]["total"]);
+    assert!(client.wait().unwrap().success());
+    drop(server);
+}
+
+/// A message through OpenSSL's s_client: `GET /time`, Non-confirmable.
+#[test]
+fn openssl_s_client_uses_our_server() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        println!("skipped: s_client, because there is no openssl");
+        return;
+    }
+    let bench = Bench::new();
+    let server = bench.serve(0, &[]);
+    let mut client = limited("openssl");
+    client.args([
+        "s_client",
+        "-dtls1_2",
+        "-quiet",
+        "-psk",
+        &tshark::hex(KEY.as_bytes()),
+        "-psk_identity",
+        "phone",
+    ]);
+    client.args(["-cipher", "PSK-AES128-CCM8@SECLEVEL=0", "-connect", &format!("127.0.0.1:{}", server.port)]);
+    let mut client =
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    client.stdin.as_mut().unwrap().write_all(b"\x50\x01\x12\x34\xb4time").unwrap();
+    let mut header = [0; 4];
+    client.stdout.as_mut().unwrap().read_exact(&mut header).unwrap();
+    // Non-confirmable, 2.05.
+    assert_eq!((header[0] & 0xF0, header[1]), (0x50, 0x45));
+    let child = format!("/proc/{0}/task/{0}/children", client.id());
+    for child in fs::read_to_string(child).unwrap_or_default().split_whitespace() {
+        let _ = Command::new("kill").args(["-9", child]).status();
+    }
+    let _ = client.wait();
+}
