@@ -82,7 +82,7 @@ pub use run::{Analysis, Live};
 pub use scheme::endpoint;
 pub use scheme_name::{SchemeError, SchemeName};
 pub use settings::{Billing, CarrierOverhead, MOST_FLOWS, MOST_PARTITIONS, RandomLoss, SchemeSpec, Settings};
-pub use sides::CaptureSide;
+pub use sides::{CaptureSide, Sides};
 pub use survey::Survey;
 pub use thinair_link::tariff::{CountedDirections, Tariff, TariffError};
 pub use unpack::Unpack;

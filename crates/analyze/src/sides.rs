@@ -37,14 +37,14 @@ impl CaptureSide {
 
 /// Sides of the addresses seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Sides {
+pub struct Sides {
     of: HashMap<IpAddr, CaptureSide>,
 }
 
 impl Sides {
     /// Returns the side of the sender of a flow's first packet. A capture does not contain it; addresses that
     /// send to each other are assumed to be on different sides.
-    pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> CaptureSide {
+    pub fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> CaptureSide {
         let known = self.of.get(&source).copied();
         let side =
             known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(CaptureSide::A);

@@ -1,5 +1,6 @@
 //! `thinair tunnel`: IP packets over a carrier, with header compression and encryption.
 
+mod bill;
 mod check;
 #[cfg(target_os = "linux")]
 mod control;
@@ -44,6 +45,9 @@ pub(crate) enum TunnelCommand {
     /// Check a configuration, and compare it with that of the other end
     #[command(after_long_help = check::EXIT_STATUS)]
     Check(check::CheckArguments),
+    /// Show what a configuration costs, by cause, before its first packet
+    #[command(after_long_help = bill::EXIT_STATUS)]
+    Bill(bill::BillArguments),
     /// Print an example configuration with comments
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Config(template::ExampleArguments),
@@ -61,6 +65,7 @@ pub(crate) fn run(task: &TunnelCommand) -> anyhow::Result<ExitCode> {
         TunnelCommand::Status(arguments) => status::run(arguments),
         TunnelCommand::Keygen(arguments) => keygen::run(arguments),
         TunnelCommand::Check(arguments) => check::run(arguments),
+        TunnelCommand::Bill(arguments) => bill::run(arguments),
         TunnelCommand::Config(arguments) => template::run(arguments),
     }
     .map_err(|error| match error.downcast_ref::<ConfigError>() {

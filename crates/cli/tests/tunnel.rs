@@ -241,7 +241,7 @@ fn wrong_arguments_start_nothing() {
         ),
         (
             &["run", "udp://192.0.2.1:7000?foo=1", "--insecure"],
-            &["the options are listen, keepalive, iface, ttl, mtu"],
+            &["the options are listen, keepalive, idle-budget, iface, ttl, mtu"],
         ),
         (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
         (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),
@@ -279,4 +279,50 @@ fn every_option_is_a_key_of_the_configuration() {
         assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
     }
     assert!(options >= 35, "{options}");
+}
+
+/// Octets of a column of a bill.
+fn billed(bill: &Value, column: &str) -> u64 {
+    let causes = bill[column]["causes"].as_object().unwrap();
+    let sum: u64 = causes.values().map(|octets| octets.as_u64().unwrap()).sum();
+    assert_eq!(bill[column]["octets"], sum, "{column}");
+    sum
+}
+
+#[test]
+fn a_bill_is_known_before_the_first_packet() {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let [capture, tariff] = ["captures/coap_udp4_observe.pcap", "docs/tariffs/skylo-monogoto.toml"]
+        .map(|file| format!("{here}/{file}"));
+    let folder = folder();
+    let pair = printed(folder.path(), &["config", "pair"]).replace("# keepalive", "keepalive");
+    fs::write(folder.path().join("pair.toml"), &pair).unwrap();
+    let bill = |options: &[&str]| -> Value {
+        let arguments = [&["bill", "pair.toml", "--json"], options].concat();
+        serde_json::from_str(&printed(folder.path(), &arguments)).unwrap()
+    };
+    let idle = bill(&[]);
+    // A keepalive of 48 octets every 25 s, a few signs of life, and new keys.
+    assert!((165_888..167_000).contains(&billed(&idle, "idle_day")), "{idle}");
+    assert!(billed(&idle, "start") > 300 && idle["capture"].is_null() && idle["currency"].is_null());
+    let carried = bill(&["--capture", &capture, "--tariff", &tariff]);
+    assert!(billed(&carried, "capture") > 10_000, "{carried}");
+    // Each datagram counts at least 50 octets.
+    let (keepalives, price) = (&carried["idle_day"]["datagrams"], &carried["idle_day"]["price"]);
+    assert!(price.as_f64().unwrap() >= 50.0 * keepalives.as_f64().unwrap(), "{carried}");
+    // A shorter tag saves its octets in each datagram with a tag.
+    let short = carried["tags"].as_array().unwrap().iter().find(|cost| cost["tag"] == 8).unwrap();
+    let datagrams = carried["capture"]["datagrams"].as_u64().unwrap();
+    let saved = billed(&carried, "capture") - short["capture_octets"].as_u64().unwrap();
+    assert_eq!(saved, 8 * datagrams);
+    fs::write(folder.path().join("pair.toml"), pair.replace("# keepalive", "keepalive").replace("keepalive =", "# =")).unwrap();
+    assert_eq!(billed(&bill(&[]), "idle_day"), 0);
+
+    let mesh = printed(folder.path(), &["config", "one-way"]);
+    fs::write(folder.path().join("one-way.toml"), mesh).unwrap();
+    refused(folder.path(), &["bill", "one-way.toml"], &["a mesh is not billed"]);
+    fs::write(folder.path().join("tariff.toml"), "name = \"x\"\n").unwrap();
+    let wrong = thinair(folder.path(), &["bill", "pair.toml", "--tariff", "tariff.toml"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(stderr(&wrong).contains("tariff.toml, line 1: missing field"), "{}", stderr(&wrong));
 }

@@ -10,6 +10,7 @@
 pub mod agreement;
 mod carrier;
 mod channel;
+mod hold;
 mod inside;
 mod keys;
 mod others;
@@ -35,6 +36,7 @@ pub use setting::{ConfigError, SettingPlace};
 pub use settings::Settings;
 pub(crate) use words::masked;
 
+use crate::idle::IdleBudget;
 use crate::site_config::{Carrier, Packaging, Security, SiteConfig};
 
 /// Environment on which a configuration depends.
@@ -82,18 +84,23 @@ pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Resu
     let is_open = matches!(security, Security::Open);
     let has_two_ends = !is_open && !carried.is_one_way() && !others::is_mesh(settings);
     let channel = channel::channel(settings, answers, has_types, has_two_ends, surroundings)?;
-    Ok(SiteConfig {
+    let idle_budget = carried.idle_budget(&others)?;
+    let mut config = SiteConfig {
         inside: inside?,
         carrier: carried.carrier,
         security,
         channel,
         others,
+        hold: hold::hold(settings)?,
+        idle: None,
         seeing: inside::seeing(settings, surroundings)?,
         user: inside::user(settings)?,
         offloads: inside::offloads(settings)?,
         state: settings.section("daemon").path("state")?.unwrap_or_else(|| surroundings.state.clone()),
         runtime: surroundings.runtime.clone(),
-    })
+    };
+    config.idle = idle_budget.and_then(|octets| IdleBudget::apply(octets, &mut config));
+    Ok(config)
 }
 
 /// Returns whether the receiver can answer, or the reason why it cannot.

@@ -7,6 +7,7 @@ pub mod channel;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod daemon;
+pub mod idle;
 pub mod line;
 pub mod live;
 pub mod mtu;

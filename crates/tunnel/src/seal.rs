@@ -314,7 +314,7 @@ impl Seal {
         match self {
             Self::Insecure(seal) => seal.seal(to, flags, body, out),
             Self::TwoWay(seal) => seal.seal(now, to, flags, body, out),
-            Self::Group(seal) => seal.seal(now, to, flags, body, out),
+            Self::Group(seal) => seal.seal(to, flags, body, out),
         }
     }
 

@@ -9,6 +9,8 @@
 
 mod build;
 mod departures;
+mod hold;
+mod host_multicast;
 mod inlet;
 mod membership;
 mod obstacles;
@@ -17,6 +19,7 @@ mod path;
 mod pipeline;
 mod source;
 mod tell;
+pub mod trial;
 mod trouble;
 mod unsent;
 
@@ -35,12 +38,14 @@ use crate::packaging::{BodyIn, Unpackager};
 use crate::seal::{
     BodyFlags, Destination, KeyId, Missing, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
 };
+use crate::site_config::HoldRule;
 use crate::status::{Counters, Drop};
 use crate::too_big;
 
 pub use build::BuildError;
 pub(crate) use build::packaging;
 use departures::Departures;
+use host_multicast::HostMulticast;
 use inlet::Inlet;
 pub use membership::ChangeError;
 use output::OutputQueue;
@@ -70,6 +75,10 @@ pub struct Site {
     mesh: bool,
     /// Indexed by number of the source.
     allowed: AllowedIps,
+    /// Multicast of this host that is not carried; `None`: all is carried.
+    host_multicast: Option<HostMulticast>,
+    /// Packets that wait, so that several share a datagram.
+    hold: Vec<HoldRule>,
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
     common: CommonParts,
@@ -92,13 +101,60 @@ struct CommonParts {
 impl Site {
     /// Handles a packet, or a frame, from the system.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        if self.host_multicast.as_ref().is_some_and(|host| host.has(packet)) {
+            self.common.counters.drops.count(Drop::HostMulticast);
+            return;
+        }
         // A mesh broadcasts; other sites drop packets that are not for them.
         let to = if self.mesh { Some(0) } else { self.allowed.route(packet) };
-        let Self { pipelines, common, .. } = self;
-        let Some(pipeline) = to.and_then(|to| pipelines.get_mut(to)) else {
-            common.counters.drops.count(Drop::NoRoute);
+        let Some((to, pipeline)) = to.and_then(|to| Some((to, self.pipelines.get_mut(to)?))) else {
+            self.common.counters.drops.count(Drop::NoRoute);
             return;
         };
+        match hold::time_of(&self.hold, packet) {
+            Some(time) => {
+                pipeline.waiting.push(now, time, packet);
+                let path = pipeline.link.path.as_ref().map(|path| self.narrow.on_path(path.size()));
+                let largest = path.unwrap_or(self.narrow).body;
+                if pipeline.waiting.fill(largest) {
+                    self.release(now, to);
+                }
+            }
+            None => {
+                self.send_packet(now, to, packet);
+                // Those that wait leave with it.
+                self.release(now, to);
+            }
+        }
+    }
+
+    /// Sends the packets that wait for a destination.
+    fn release(&mut self, now: Instant, to: usize) {
+        let Some(waiting) = self.pipelines.get_mut(to).map(|pipeline| pipeline.waiting.take()) else {
+            return;
+        };
+        for packet in waiting.iter() {
+            self.send_packet(now, to, packet);
+        }
+        if waiting.due().is_some() {
+            let Self { pipelines, common, .. } = self;
+            let Some(Pipeline { packager, link, .. }) = pipelines.get_mut(to) else { return };
+            let mut outlet = Outlet { now, common, link };
+            packager.pause(now, &mut |body| outlet.carry(body));
+        }
+    }
+
+    /// Sends all packets that wait for others.
+    pub fn send_waiting(&mut self, now: Instant) {
+        for to in 0..self.pipelines.len() {
+            self.release(now, to);
+        }
+    }
+
+    /// Compresses and packs a packet.
+    fn send_packet(&mut self, now: Instant, to: usize, packet: &[u8]) {
+        let Self { pipelines, common, .. } = self;
+        let Some(pipeline) = pipelines.get_mut(to) else { return };
         let Pipeline { channel, packager, link, .. } = pipeline;
         if packager.is_full() {
             common.counters.drops.count(Drop::CarrierFull);
@@ -256,8 +312,9 @@ impl Site {
         }
     }
 
-    /// Ends all sessions: sends a farewell to each peer, and nothing after it.
+    /// Ends all sessions: sends packets that wait, and a farewell to each peer, and nothing after it.
     pub fn farewell(&mut self, now: Instant) {
+        self.send_waiting(now);
         if let Some(seal) = &mut self.common.seal {
             seal.farewell(now);
         }
@@ -342,15 +399,18 @@ impl Site {
     /// Returns the time of the next call of [`handle_timeout`](Self::handle_timeout) if there is no input
     /// before.
     pub fn poll_at(&self) -> Option<Instant> {
-        let pipelines = self.pipelines.iter().flat_map(|Pipeline { channel, packager, link, .. }| {
-            [channel.poll_at(), packager.poll_at(), link.path.as_ref().and_then(|path| path.poll_at())]
-        });
+        let pipelines =
+            self.pipelines.iter().flat_map(|Pipeline { channel, packager, link, waiting, .. }| {
+                let path = link.path.as_ref().and_then(|path| path.poll_at());
+                [channel.poll_at(), packager.poll_at(), path, waiting.due()]
+            });
         pipelines.chain([self.common.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
     }
 
     /// Performs all actions that are due: handshakes, delayed feedback, periodic datagrams.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.poll_paths(now);
+        self.release_due(now);
         let Self { pipelines, common, .. } = self;
         while let Some((to, address)) =
             common.seal.as_mut().and_then(|seal| seal.poll(now, &mut common.datagram))
@@ -376,6 +436,17 @@ impl Site {
             }
             if packager.poll_at().is_some_and(|at| at <= now) {
                 packager.poll(now, &mut |body| outlet.carry(body));
+            }
+        }
+    }
+
+    /// Sends packets whose wait is over, and those for which a datagram without packets is due otherwise.
+    fn release_due(&mut self, now: Instant) {
+        for to in 0..self.pipelines.len() {
+            let Some(due) = self.pipelines[to].waiting.due() else { continue };
+            let sign = self.two_way().and_then(|seal| seal.sign_at(to));
+            if due <= now || sign.is_some_and(|at| at <= now) {
+                self.release(now, to);
             }
         }
     }

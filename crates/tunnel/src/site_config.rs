@@ -17,6 +17,7 @@ use thinair_ule::{Npa, Pid};
 pub use keyring::{KeyringError, PeerPublicKey};
 
 use crate::config::masked;
+use crate::idle::IdleBudget;
 use crate::unit::SiteId;
 
 /// Configuration of a site.
@@ -32,6 +33,10 @@ pub struct SiteConfig {
     pub channel: ChannelConfig,
     /// Other ends.
     pub others: Others,
+    /// Packets that wait, so that several share a datagram.
+    pub hold: Vec<HoldRule>,
+    /// Budget for idle octets, which keepalives keep. `None`: no limit.
+    pub idle: Option<IdleBudget>,
     /// Status outputs.
     pub seeing: Seeing,
     /// Large packets at the interface and large messages at the socket, each in place of many, where the system has them.
@@ -375,6 +380,19 @@ pub struct Site {
     pub npa: Option<Npa>,
     /// Allowed sources of its packets. Empty: those of [`Inside::sources`].
     pub allowed: Vec<(IpAddr, u8)>,
+}
+
+/// Datagrams of UDP and UDP-Lite that may wait: those with all given properties, except those of DNS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldRule {
+    /// Destination port.
+    pub dst_port: Option<u16>,
+    /// Protocol number.
+    pub protocol: Option<u8>,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: Option<u8>,
+    /// Longest wait.
+    pub time: Duration,
 }
 
 /// Status outputs.

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::idle::IdleBudget;
+
 pub use counters::{
     Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, TrafficCounters,
 };
@@ -86,7 +88,7 @@ pub struct InsideStatus {
 }
 
 /// Carrier of datagrams.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CarrierStatus {
     /// Description like a URL: `ule+udp://192.0.2.1:4754`.
     pub url: String,
@@ -110,6 +112,34 @@ pub struct CarrierStatus {
     /// Offloads in use: `udp_segment` for sent datagrams, `udp_gro` for received ones.
     #[serde(default)]
     pub offloads: Vec<String>,
+    /// Budget for idle octets. Absent: none.
+    #[serde(default)]
+    pub idle_budget: Option<IdleBudgetStatus>,
+}
+
+/// Budget for idle octets, and its price in reachability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IdleBudgetStatus {
+    /// Octets a day.
+    pub octets: u64,
+    /// Interval of keepalives without the budget.
+    pub wanted_keepalive_seconds: f64,
+    /// Interval with it.
+    pub keepalive_seconds: f64,
+    /// Share of the time for which this end is reached behind a NAT that needs the wanted interval.
+    pub reachable_share: f64,
+}
+
+impl IdleBudgetStatus {
+    /// Returns the status of a budget.
+    pub fn of(budget: &IdleBudget) -> Self {
+        Self {
+            octets: budget.octets,
+            wanted_keepalive_seconds: budget.wanted.as_secs_f64(),
+            keepalive_seconds: budget.keepalive.as_secs_f64(),
+            reachable_share: budget.reachable(),
+        }
+    }
 }
 
 /// Sums of all peers.
@@ -298,7 +328,7 @@ pub enum Side {
 }
 
 /// Properties that do not change while a daemon runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
     /// Name of the site; in a mesh, its number.
     pub site: Option<String>,

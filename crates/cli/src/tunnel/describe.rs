@@ -5,10 +5,13 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
+use thinair_tunnel::idle::IdleBudget;
 use thinair_tunnel::mtu::Budget;
 use thinair_tunnel::site_config::{
-    Carrier, Framing, Inside, OnFailure, Others, Packaging, Security, SiteConfig, TotalLength, has_all,
+    Carrier, Framing, HoldRule, Inside, OnFailure, Others, Packaging, Security, SiteConfig, TotalLength,
+    has_all,
 };
+use thinair_wire::header::protocol;
 
 /// Returns a plan as lines of a label and a text.
 pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
@@ -25,6 +28,8 @@ pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
     rows.push(("security", security(plan)));
     rows.push(("channel", channel(plan)));
     rows.extend(others(plan));
+    rows.extend(plan.idle.map(|idle| ("idle", idle_budget(&idle))));
+    rows.extend(plan.hold.iter().map(|rule| ("hold", hold(rule))));
     if let Some(status) = &plan.seeing.status {
         rows.push(("status", status.display().to_string()));
     }
@@ -35,6 +40,26 @@ pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
         rows.push(("user", user.clone()));
     }
     rows
+}
+
+fn idle_budget(idle: &IdleBudget) -> String {
+    let IdleBudget { octets, wanted, keepalive } = idle;
+    format!(
+        "at most {octets} octets a day, keepalive every {:.0} s, wanted {wanted:?}",
+        keepalive.as_secs_f64()
+    )
+}
+
+fn hold(rule: &HoldRule) -> String {
+    let HoldRule { dst_port, protocol, dscp, time } = rule;
+    let protocol = match protocol {
+        Some(protocol::UDP) => "UDP",
+        Some(_) => "UDP-Lite",
+        None => "UDP and UDP-Lite",
+    };
+    let port = dst_port.map(|port| format!(" to port {port}")).unwrap_or_default();
+    let dscp = dscp.map(|dscp| format!(" with DSCP {dscp}")).unwrap_or_default();
+    format!("{protocol}{port}{dscp} for at most {time:?}")
 }
 
 fn interface(plan: &SiteConfig) -> String {

@@ -10,7 +10,8 @@ use super::setting::{ConfigError, ConfiguredValue};
 use super::settings::{Settings, SettingsSection};
 use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
-use crate::site_config::{Carrier, Framing, Packaging, Security};
+use crate::idle::LEAST_BUDGET;
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security};
 
 /// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;
@@ -36,6 +37,7 @@ pub(super) struct CarrierSettings {
     /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
     pub(super) keepalive: Option<Duration>,
+    idle_budget: Option<ConfiguredValue>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
     /// The URL as given.
@@ -46,6 +48,30 @@ impl CarrierSettings {
     /// True if packets are sent in one direction only and cannot be answered.
     pub(super) fn is_one_way(&self) -> bool {
         matches!(self.carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
+    }
+
+    /// Returns the octets a day that idle peers may cost.
+    pub(super) fn idle_budget(&self, others: &Others) -> Result<Option<u64>, ConfigError> {
+        let Some(setting) = &self.idle_budget else { return Ok(None) };
+        let octets = setting.read(words::number(1..=u64::MAX))?;
+        let with_keepalive = match others {
+            Others::Peers(peers) => peers.iter().filter(|peer| peer.keepalive.is_some()).count() as u64,
+            Others::Mesh(_) => 0,
+        };
+        if with_keepalive == 0 {
+            return Err(setting.error(
+                "limits keepalives, and there are none; give `keepalive`, too, or remove it: an idle tunnel without \
+                 keepalives sends nothing",
+            ));
+        }
+        let least = LEAST_BUDGET * with_keepalive;
+        if octets < least {
+            return Err(setting.error(format!(
+                "is {octets}: below {least} octets a day, {LEAST_BUDGET} for each peer with a keepalive, there is no room \
+                 for keepalives; give more, or remove `keepalive`"
+            )));
+        }
+        Ok(Some(octets))
     }
 
     pub(super) fn is_multicast(&self) -> bool {
@@ -103,6 +129,7 @@ pub(super) fn carried(
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
         keepalive: section.read("keepalive", positive)?,
+        idle_budget: section.setting("idle_budget").cloned(),
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
         url: setting.clone(),

@@ -123,6 +123,12 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
                 .option(CARRIER, "ADDRESS:PORT", "Local address and port of the socket [default: the port of CARRIER]"),
             all("keepalive")
                 .option(CARRIER, "TIME", "Interval of datagrams that keep a NAT mapping alive, such as 25s"),
+            one_end("idle_budget")
+                .option(CARRIER, "OCTETS", "Octets a day that the idle tunnel may cost: keepalives become rarer if need be")
+                .details("Both directions and headers of IP and UDP count. `thinair tunnel status` shows what it costs in \
+                 reachability.")
+                .named("idle-budget")
+                .rare(),
             one_end("iface"),
             all("ttl"),
             all("mtu"),
@@ -279,6 +285,11 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("npa"),
             all("allowed"),
         ],
+    },
+    SectionKeys {
+        name: "hold",
+        repeated: true,
+        keys: &[one_end("dst_port"), one_end("protocol"), one_end("dscp"), one_end("time")],
     },
     SectionKeys {
         name: "segments",

@@ -5,6 +5,7 @@
 mod carriers;
 mod documents;
 mod ends;
+mod hold;
 mod site_configs;
 
 use std::io;

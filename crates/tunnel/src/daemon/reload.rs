@@ -135,6 +135,7 @@ impl Daemon {
             changes.extend(difference("name server", &before.dns, &after.dns, String::clone));
         }
         let now = clock::now();
+        self.site.send_waiting(now);
         if let Some(peers) = keyrings {
             let mut random = SystemRandom;
             let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
@@ -177,7 +178,8 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
     let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
-        ("[carrier]", differs(&before.carrier, &after.carrier)),
+        ("[carrier]", differs(&(&before.carrier, &before.idle), &(&after.carrier, &after.idle))),
+        ("[[hold]]", differs(&before.hold, &after.hold)),
         ("[security], but for the keys of peers", differs(&security(before), &security(after))),
         ("[channel]", differs(&before.channel, &after.channel)),
         ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),

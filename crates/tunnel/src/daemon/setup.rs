@@ -28,7 +28,7 @@ use crate::seal::KeyFileError;
 use crate::site::{BuildError, Site};
 use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
-use crate::status::{CarrierStatus, History, Identity, InsideStatus, Status};
+use crate::status::{CarrierStatus, History, Identity, IdleBudgetStatus, InsideStatus, Status};
 
 /// Default user of a daemon that root starts.
 const NOBODY: &str = "nobody";
@@ -332,6 +332,7 @@ fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
             url: config.carrier.to_string(),
             mtu: u32::from(budget.carrier_mtu),
             overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
+            idle_budget: config.idle.as_ref().map(IdleBudgetStatus::of),
             ..CarrierStatus::default()
         },
         security: config.security.to_string(),

@@ -34,6 +34,8 @@ fn config(carrier: Carrier, security: Security) -> SiteConfig {
             keepalive: None,
             pid: None,
         }]),
+        hold: Vec::new(),
+        idle: None,
         seeing: Seeing::default(),
         offloads: true,
         user: None,

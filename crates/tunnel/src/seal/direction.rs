@@ -2,9 +2,6 @@
 //! and counter.
 
 use std::ops::Range;
-use std::time::Duration;
-
-use thinair_wire::time::Instant;
 
 use super::Refused;
 use super::header::{ClearHeader, PathBody, Travelled, Whose};
@@ -12,10 +9,11 @@ use super::replay::{ReplayError, ReplayWindow};
 use super::suite::Cipher;
 use super::{BodyFlags, Missing, NotSealed};
 
-/// Number of datagrams after which the whole counter is sent again.
+/// Counters since the last sign of life of the receiver from which on it may have missed too many of them: then the whole
+/// counter is sent, until there is one.
+const UNKNOWN_AFTER: u64 = 32_768;
+/// Counters after which a group, from which there is none, gets the whole counter again.
 const FULL_EVERY: u64 = 4_096;
-/// Silence after which it is sent, too: the first packet after a long outage resynchronizes the counter.
-const SILENCE: Duration = Duration::from_secs(10);
 /// Counter from which on new keys are requested.
 pub(super) const NEW_KEYS_AT: u64 = 1 << 32;
 /// Number of further datagrams that are encrypted while new keys are pending.
@@ -28,12 +26,24 @@ pub(super) struct Sealer {
     counter: u64,
     /// Minimum counter that is sent as a whole next.
     full_at: u64,
-    last: Option<Instant>,
+    /// Counters from one that is sent as a whole to the next one.
+    full_every: u64,
 }
 
 impl Sealer {
-    pub(super) fn new(cipher: Cipher) -> Self {
-        Self { cipher, counter: 0, full_at: 0, last: None }
+    /// For a group, whose members may miss any number of counters.
+    pub(super) fn of_group(cipher: Cipher) -> Self {
+        Self { cipher, counter: 0, full_at: 0, full_every: FULL_EVERY }
+    }
+
+    /// For a session, whose other end knows the first counter, and gives signs of life.
+    pub(super) fn of_session(cipher: Cipher) -> Self {
+        Self { cipher, counter: 0, full_at: UNKNOWN_AFTER, full_every: 1 }
+    }
+
+    /// True if the receiver of a session may have missed too many counters: a sign of life is needed.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.counter >= self.full_at
     }
 
     /// Next counter, the number of units encrypted so far.
@@ -47,15 +57,25 @@ impl Sealer {
         self.counter = counter;
     }
 
+    /// Sends the whole counter with the first datagram, as a receiver accepts it.
+    #[cfg(test)]
+    pub(super) fn send_first_whole(&mut self) {
+        (self.full_at, self.full_every) = (0, UNKNOWN_AFTER);
+    }
+
     /// Skips counters for the units of the last body, which used one counter.
     pub(super) fn note_units(&mut self, units: u32) {
         self.counter = self.counter.saturating_add(u64::from(units).saturating_sub(1));
     }
 
+    /// Records a sign of life of the receiver, which has the counters of the datagrams before.
+    pub(super) fn note_heard(&mut self) {
+        self.full_at = self.counter + UNKNOWN_AFTER;
+    }
+
     /// Appends header, encrypted body and tag to `out`.
     pub(super) fn seal(
         &mut self,
-        now: Instant,
         whose: Whose,
         flags: BodyFlags,
         body: &[u8],
@@ -65,12 +85,11 @@ impl Sealer {
         if counter >= NEW_KEYS_AT + GRACE {
             return Err(NotSealed::NoSession);
         }
-        let silent = self.last.is_none_or(|last| now.since(last) >= SILENCE);
         // The caller computes the length of padding for a header with the whole counter.
         let is_padding = matches!(whose, Whose::Path(_, PathBody::Padding));
-        let full = silent || is_padding || counter >= self.full_at;
+        let full = is_padding || counter >= self.full_at;
         if counter >= self.full_at {
-            self.full_at = (counter / FULL_EVERY + 1) * FULL_EVERY;
+            self.full_at = (counter / self.full_every + 1) * self.full_every;
         }
         let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
         let start = out.len();
@@ -79,7 +98,6 @@ impl Sealer {
         out.extend_from_slice(body);
         // The counter is incremented before it is used.
         self.counter += 1;
-        self.last = Some(now);
         self.cipher.seal(counter, header, out);
         Ok(())
     }

@@ -253,7 +253,6 @@ impl Group {
 
     pub(super) fn seal(
         &mut self,
-        now: Instant,
         to: Destination,
         flags: BodyFlags,
         body: &[u8],
@@ -264,7 +263,7 @@ impl Group {
         }
         let own = self.own.as_mut().ok_or(NotSealed::OnlyHears)?;
         let whose = Whose::Site(own.site, own.current.epoch as u8);
-        own.current.sealer.seal(now, whose, flags, body, out)
+        own.current.sealer.seal(whose, flags, body, out)
     }
 
     pub(super) fn note_sealed(&mut self, units: u32) {
@@ -498,7 +497,7 @@ impl Started {
         let mut salt = [0; 16];
         random.fill(&mut salt);
         store.store(site, &Epoch { number: epoch, salt, counter: 0 })?;
-        let sealer = Sealer::new(traffic(suite, key, site, &salt, epoch));
+        let sealer = Sealer::of_group(traffic(suite, key, site, &salt, epoch));
         let announcing = Clear::cipher(key, site, &salt);
         Ok(Self { epoch, salt, key: key.id(), announcing, announced: 0, sealer })
     }

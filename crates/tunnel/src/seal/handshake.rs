@@ -60,10 +60,15 @@ pub(super) struct EndIdentity {
     pub(super) digest: [u8; 8],
     /// True if it offers AES-GCM, too. In an answer, `suite` is the one that is used.
     pub(super) offers_aes: bool,
+    /// True if it requests an answer when it needs one. In an answer: to a request of such an end only.
+    pub(super) asks: bool,
 }
 
 /// Offer of AES-GCM in the number of a request, which earlier versions take for a part of the number.
 const OFFERS_AES: u32 = 1 << 31;
+/// [`EndIdentity::asks`] in the number of a request, and in the suite of an answer.
+const ASKS: u32 = 1 << 30;
+const ANSWER_ASKS: u8 = 1 << 7;
 
 impl EndIdentity {
     fn write(&self, out: &mut [u8]) {
@@ -78,6 +83,7 @@ impl EndIdentity {
             instance: *octets.get(1..)?.first_chunk()?,
             digest: *octets.get(9..)?.first_chunk()?,
             offers_aes: false,
+            asks: false,
         })
     }
 }
@@ -196,7 +202,8 @@ impl Initiation {
         let mut payload = [0; REQUEST_PAYLOAD];
         ours.write(&mut payload);
         let offer = if ours.offers_aes { OFFERS_AES } else { 0 };
-        payload[17..].copy_from_slice(&(number | offer).to_be_bytes());
+        let asks = if ours.asks { ASKS } else { 0 };
+        payload[17..].copy_from_slice(&(number | offer | asks).to_be_bytes());
         write(&mut noise, more, &payload, out)
             .expect("room for it, in the order of the pattern, and a public key that was checked");
         let hash = Sha256::digest(&out).into();
@@ -213,6 +220,8 @@ impl Initiation {
         let mut payload = [0; ANSWER_PAYLOAD + TAG];
         let length = self.noise.read_message(&answer[ANSWER_HEADER..], &mut payload).ok()?;
         let theirs = EndIdentity::read(&payload[..length])?;
+        let (suite, asks) = (theirs.suite & !ANSWER_ASKS, theirs.suite & ANSWER_ASKS != 0);
+        let theirs = EndIdentity { suite, asks, ..theirs };
         Some((theirs, payload[17], SharedSecrets::of(&mut self.noise)))
     }
 }
@@ -264,8 +273,9 @@ impl OpenedRequest {
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
         let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
-        let theirs = EndIdentity { offers_aes: number & OFFERS_AES != 0, ..EndIdentity::read(payload)? };
-        Some(Self { noise, theirs, number: number & !OFFERS_AES })
+        let (offers_aes, asks) = (number & OFFERS_AES != 0, number & ASKS != 0);
+        let theirs = EndIdentity { offers_aes, asks, ..EndIdentity::read(payload)? };
+        Some(Self { noise, theirs, number: number & !(OFFERS_AES | ASKS) })
     }
 
     /// Writes the answer to `out`; `None`: the request contains an invalid curve point. `to`: index of the
@@ -280,6 +290,9 @@ impl OpenedRequest {
         out.extend([ANSWER, to]);
         let mut payload = [0; ANSWER_PAYLOAD];
         ours.write(&mut payload);
+        if ours.asks && self.theirs.asks {
+            payload[0] |= ANSWER_ASKS;
+        }
         payload[17] = index;
         write(&mut self.noise, 0, &payload, out)?;
         debug_assert_eq!(out.len(), ANSWER_LENGTH);
@@ -300,7 +313,7 @@ impl SharedSecrets {
         let cipher = |key: &[u8; 32]| Cipher::derive(suite, &[], key, &[b"thinair 1 two-way traffic"]);
         let (send, receive) = if initiator { (0, 1) } else { (1, 0) };
         let opener = direction::Opener::new(cipher(&self.keys[receive]), suite.forgeries(), 0);
-        (direction::Sealer::new(cipher(&self.keys[send])), opener)
+        (direction::Sealer::of_session(cipher(&self.keys[send])), opener)
     }
 }
 

@@ -6,6 +6,7 @@ mod bodies;
 mod cookies;
 mod far;
 mod groups;
+mod idle;
 mod key_files;
 pub(super) mod nonces;
 mod own_addresses;

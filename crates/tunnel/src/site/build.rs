@@ -5,6 +5,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::departures::Departures;
+use super::host_multicast::HostMulticast;
 use super::output::{A_PEER, OutputQueue};
 use super::pipeline::{Link, Pipeline};
 use super::source::Source;
@@ -93,7 +94,18 @@ impl Site {
             departures: Departures::default(),
         };
         let narrow = budget.narrow();
-        Ok(Self { pipelines, sources, unpackagers, mesh, allowed, narrow, common, answered_at: None })
+        Ok(Self {
+            pipelines,
+            sources,
+            unpackagers,
+            mesh,
+            allowed,
+            host_multicast: HostMulticast::of(config),
+            hold: config.hold.clone(),
+            narrow,
+            common,
+            answered_at: None,
+        })
     }
 }
 
@@ -138,7 +150,7 @@ fn pipeline(
         rtp: rtp_start(&config.carrier, random),
     };
     let packager = Packager::new(now, packaging(&config.carrier), &config.others, packager_config)?;
-    Ok(Pipeline { name: name.to_owned(), channel, packager, link })
+    Ok(Pipeline { name: name.to_owned(), channel, packager, link, waiting: Default::default() })
 }
 
 /// True if the seal identifies the source of a body.

@@ -6,6 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::Site;
 use super::build::{self, BuildError};
+use super::host_multicast::HostMulticast;
 use crate::channel::AllowedIps;
 use crate::mtu::Budget;
 use crate::seal::{BadPeers, Keyring, Keys, PEERS, PeerKeys, Random, Seal};
@@ -29,6 +30,7 @@ impl Site {
     /// They are contradictory. Nothing changes then.
     pub fn change_networks(&mut self, config: &SiteConfig) -> Result<Option<String>, ChangeError> {
         let allowed = AllowedIps::of(&config.others, &config.inside).map_err(BuildError::from)?;
+        self.host_multicast = HostMulticast::of(config);
         Ok(self.set_allowed(allowed))
     }
 
@@ -70,6 +72,7 @@ impl Site {
         let of_places = places.iter().zip(&peers).map(|(&(place, _), (peer, _))| (place, *peer));
         let allowed = AllowedIps::of_peers(of_places, &config.inside).map_err(BuildError::from)?;
 
+        self.host_multicast = HostMulticast::of(config);
         let mut changes = Vec::new();
         for (number, pipeline) in
             self.pipelines.iter_mut().enumerate().filter(|(_, pipeline)| !pipeline.name.is_empty())

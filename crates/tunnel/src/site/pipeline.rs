@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::CommonParts;
 use super::departures::Departure;
+use super::hold::WaitingPackets;
 use super::unsent::{Fate, Unsent};
 use crate::addresses::AddressPair;
 use crate::channel::Channel;
@@ -29,6 +30,8 @@ pub(super) struct Pipeline {
     pub(super) channel: Channel,
     pub(super) packager: Packager,
     pub(super) link: Link,
+    /// Packets that wait for others.
+    pub(super) waiting: WaitingPackets,
 }
 
 /// A body that waits for keys.

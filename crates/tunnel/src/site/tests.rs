@@ -45,10 +45,13 @@ impl Host {
 
 mod bridged;
 mod full;
+mod hold;
+mod idle;
 mod mesh;
 mod output;
 mod sent;
 mod sources;
+mod trial;
 mod trouble;
 
 /// Reproducible random octets.

@@ -75,6 +75,7 @@ reasons! {
         CarrierFull "carrier_full" "The carrier was congested.",
         CarrierTooLong "carrier_too_long" "Too long for an interface of this machine.",
         CarrierRefused "carrier_refused" "Rejected by the system.",
+        HostMulticast "host_multicast" "Multicast of this host for itself, such as mDNS, which no other end needs.",
     }
 }
 
@@ -125,7 +126,7 @@ impl Failure {
 }
 
 /// Upper limit for the number of reasons of any type.
-const MOST: usize = 25;
+const MOST: usize = 26;
 
 /// A counter for each reason. In JSON an object with all names, including those with zero.
 #[derive(Clone, Copy, PartialEq, Eq)]

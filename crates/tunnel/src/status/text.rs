@@ -81,7 +81,7 @@ fn subtitle(now: &Status) -> String {
 fn headline(now: &Status) -> String {
     let totals = &now.totals;
     let (Some(ratio), Some(compressed)) = (totals.ratio, totals.compressed_ratio) else {
-        return no_share(now) + &dropped_by_socket(now);
+        return no_share(now) + &idle(now) + &dropped_by_socket(now);
     };
     let sent = totals.arrived.unwrap_or(totals.sent);
     let inside = sent.octets + totals.received.octets;
@@ -101,7 +101,8 @@ fn headline(now: &Status) -> String {
         N.octets(carrier),
         N.percent(compressed, 1),
         billed(now),
-    ) + &dropped_by_socket(now)
+    ) + &idle(now)
+        + &dropped_by_socket(now)
 }
 
 /// Describes traffic without a share of octets saved.
@@ -116,6 +117,21 @@ fn no_share(now: &Status) -> String {
             format!("Nothing is known to have arrived: {} packets sent, and no answer.", count(packets))
         }
     }
+}
+
+/// Effect of a budget for idle octets.
+fn idle(now: &Status) -> String {
+    let Some(idle) = &now.carrier.idle_budget else { return String::new() };
+    let octets = N.octets(idle.octets);
+    let (wanted, keepalive) = (idle.wanted_keepalive_seconds, idle.keepalive_seconds);
+    if keepalive <= wanted {
+        return format!(" Idle budget: {octets} a day, enough for a keepalive every {wanted:.0} s.");
+    }
+    format!(
+        " Idle budget: {octets} a day, thus a keepalive every {keepalive:.0} s instead of {wanted:.0} s: behind a NAT that \
+         needs them, this end is reached {} of the time.",
+        N.percent(idle.reachable_share, 0)
+    )
 }
 
 /// Number of datagrams that did not fit into the receive buffer.

@@ -14,7 +14,8 @@ use thinair_tests::root;
 /// Two ends of a tunnel over the link, an object that is fetched through it, and the status of one end.
 const TUNNEL: &str = r#"
 set -e
-"$T" tunnel run udp://10.9.0.2:7000 --key key --tun t0 --address 10.10.0.1/30 --status "$PWD/status.sock" --billing-unit 64 &
+"$T" tunnel run udp://10.9.0.2:7000 --key key --tun t0 --address 10.10.0.1/30 --status "$PWD/status.sock" --billing-unit 64 --keepalive 25s \
+    --idle-budget 16000 &
 a=$!
 ip netns exec "$THINAIR_B" "$T" tunnel run udp://:7000 --key key --tun t1 --address 10.10.0.2/30 --status none &
 b=$!
@@ -177,7 +178,15 @@ impl Outputs {
             let file = format!("{kind}.toml");
             fs::write(folder.join(&file), run(thinair, folder, &["tunnel", "config", kind])).unwrap();
             self.add(&run(thinair, folder, &["tunnel", "check", &file, "--json"]));
+            if kind != "one-way" {
+                self.add(&run(thinair, folder, &["tunnel", "bill", &file, "--json"]));
+            }
         }
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let [capture, tariff] = ["captures/coap_udp4_observe.pcap", "docs/tariffs/1nce.toml"]
+            .map(|file| format!("{here}/{file}"));
+        let priced = ["tunnel", "bill", "pair.toml", "--capture", &capture, "--tariff", &tariff, "--json"];
+        self.add(&run(thinair, folder, &priced));
         let insecure = "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\ninsecure = true\n";
         fs::write(folder.join("insecure.toml"), insecure).unwrap();
         self.add(&run(thinair, folder, &["tunnel", "check", "insecure.toml", "--json"]));

@@ -2,7 +2,6 @@
 //! variants of encryption.
 
 use std::path::Path;
-use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
@@ -54,7 +53,7 @@ fn sealed(config: &SiteConfig, body: &[u8]) -> (Around, Vec<u8>) {
         (Security::Open, _) => return (Around::of(config), body.to_vec()),
         (Security::Key { suite, .. }, Others::Peers(_)) => {
             let mut room = Room::ready(Over::of(&config.carrier), *suite);
-            room.now = room.now + Duration::from_secs(10);
+            room.ends[LEFT].seal.skip_to(40_000);
             return (room.ends[LEFT].seal.around(), room.seal(LEFT, body).expect("a session").octets);
         }
         (Security::Key { suite, .. }, Others::Mesh(mesh)) => {

@@ -66,6 +66,8 @@ pub(in crate::seal) struct Room {
     pub(in crate::seal) over: Over,
     /// Number of datagrams sent.
     pub(in crate::seal) flown: usize,
+    /// Their octets, with the headers of IPv4 and UDP.
+    pub(in crate::seal) octets: usize,
     suite: Suite,
     seed: u64,
 }
@@ -102,7 +104,7 @@ impl Room {
                 events: Vec::new(),
             },
         ];
-        Self { now, ends, air: VecDeque::new(), over, flown: 0, suite, seed: 2 }
+        Self { now, ends, air: VecDeque::new(), over, flown: 0, octets: 0, suite, seed: 2 }
     }
 
     /// Returns a network after the key exchange.
@@ -175,6 +177,7 @@ impl Room {
         self.poll();
         while let Some(flying) = self.air.pop_front() {
             self.flown += 1;
+            self.octets += 28 + flying.octets.len();
             let to = self.other(&flying);
             self.arrive(to, &flying);
             self.poll();

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use thinair_wire::time::Instant;
 
 use crate::seal::handshake::{EndIdentity, Initiation, OpenedRequest, ProofKey, SharedSecrets};
 use crate::seal::header::Whose;
@@ -29,7 +28,13 @@ fn known(octet: u8) -> impl FnMut(&mut [u8]) + Send {
 }
 
 fn end(suite: Suite, octet: u8) -> EndIdentity {
-    EndIdentity { suite: suite.number(), instance: [octet; 8], digest: *b"channels", offers_aes: false }
+    EndIdentity {
+        suite: suite.number(),
+        instance: [octet; 8],
+        digest: *b"channels",
+        offers_aes: false,
+        asks: false,
+    }
 }
 
 const INDICES: [u8; 2] = [0x7b, 0xe4];
@@ -42,12 +47,13 @@ fn datagrams(suite: Suite, ends: &[SharedSecrets; 2]) -> Value {
     for (from, shared) in ends.iter().enumerate() {
         let name = ["initiator", "responder"][from];
         let (mut sealer, _) = shared.directions(suite, from == 0);
+        sealer.send_first_whole();
         let (_, mut opener) = ends[1 - from].directions(suite, from == 1);
         for body in [&b"the first"[..], b"", b"\x45 and so on, a packet with its header compressed"] {
             let flags = BodyFlags { several: body.is_empty(), addressed: false };
             let mut out = Vec::new();
             let index = Whose::Index(INDICES[1 - from]);
-            sealer.seal(Instant::ZERO, index, flags, body, &mut out).expect("a counter");
+            sealer.seal(index, flags, body, &mut out).expect("a counter");
             all.push(json!({ "from": name, "body": hex(body), "datagram": hex(&out) }));
             let (header, length) = crate::seal::header::ClearHeader::read(&out, true).expect("a header");
             let plain = opener.open(&header, length, &mut out).expect("its own");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::credential::Credential;
-use super::session::Session;
+use super::session::{REKEY, REKEY_LATER, Session};
 use super::timers::{PeerTimer, Timers};
 use super::{Over, PeerKeys};
 use crate::addresses::{AddressPair, canonical};
@@ -20,31 +20,31 @@ use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
 use crate::site_config::Rekey;
 
 mod asking;
+mod liveness;
 mod parting;
 
 pub use asking::Unanswered;
+use liveness::Liveness;
 
 /// Sessions of a peer: the current one, the previous one, the next one, and a requested one.
 pub(super) const SESSIONS: u8 = 4;
 
-/// Age of keys at which they are replaced at the latest.
-const REKEY: Duration = Duration::from_secs(2 * 3_600);
 /// Age of keys at which they are replaced if they have carried that many octets: a handshake is less than a thousandth of them.
 const USED: (Duration, u64) = (Duration::from_secs(120), 256_000);
-/// Additional time of the responder, so that not both ends initiate.
-const REKEY_LATER: Duration = Duration::from_secs(60);
 /// Time for which the previous and the next session are kept.
 const KEPT: Duration = Duration::from_secs(60);
 /// Time for which a request of an unknown instance blocks those of other instances without a cookie.
 const YOUNG: Duration = Duration::from_secs(5);
-/// Silence after a received packet at which a keepalive is sent.
+/// Silence after a received packet at which a keepalive is sent to an end of an earlier version, which requests none.
 const SIGN: Duration = Duration::from_secs(10);
 /// Time without received packets after sending, besides a round trip, at which the session counts as dead.
 const DEAD: Duration = Duration::from_secs(15);
+/// Such a time after a request for an answer to unanswered packets.
+const DEAD_UNHEARD: Duration = Duration::from_secs(5);
 /// Age of a session, besides a round trip, from which on the other end should not use another one.
 const AGREED: Duration = Duration::from_secs(10);
-/// Number of keepalives without anything received, and the longest time, after which one requests an answer. Others keep a NAT
-/// mapping with one datagram.
+/// Number of keepalives without anything received, and the longest time, after which one requests an answer at the earliest.
+/// Others keep a NAT mapping with one datagram.
 const UNHEARD: (u32, Duration) = (4, Duration::from_secs(120));
 /// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
@@ -97,6 +97,7 @@ pub(super) struct PeerState {
     last_request: Option<Instant>,
     /// Time of the last authentic datagram.
     heard_at: Option<Instant>,
+    liveness: Liveness,
     last_suspicion: Option<Instant>,
     /// True if the session may be dead: nothing was received since the last suspicion.
     suspected: bool,
@@ -145,6 +146,7 @@ impl PeerState {
             attempts: 0,
             last_request: None,
             heard_at: None,
+            liveness: Liveness::new(),
             last_suspicion: None,
             suspected: false,
             unanswered: None,
@@ -290,24 +292,27 @@ impl PeerState {
             Some((instance, last)) if *instance == session.instance => *last = request.max(*last),
             unknown => *unknown = Some((session.instance, request)),
         }
-        let age = match self.rekey {
-            Rekey::Auto => REKEY,
-            Rekey::Every(age) => age,
-        };
-        let rekey = session.since + age + later(&session);
         // Packets of an earlier instance belong to contexts that no longer exist.
         self.previous = self.current.take().filter(|_| !restarted).map(|session| (session, now + KEPT));
-        self.keeps_own |= !session.initiator;
+        self.keeps_own |= session.is_of_peer();
+        let renewed_at = session.since + self.rekey_age() + session.later();
         self.current = Some(session);
         self.given_up = None;
         self.attempts = 0;
         self.wrong = 0;
         self.suspected = false;
         self.remembered = None;
-        for timer in [PeerTimer::Try, PeerTimer::Dead, PeerTimer::Unanswered] {
+        if restarted || self.suspected {
+            self.liveness = Liveness::new();
+        }
+        let over =
+            [PeerTimer::Try, PeerTimer::Rekey, PeerTimer::Unheard, PeerTimer::Dead, PeerTimer::Unanswered];
+        for timer in over {
             self.timers.stop(timer);
         }
-        self.timers.set(PeerTimer::Rekey, rekey);
+        if self.rekey != Rekey::Auto {
+            self.timers.set(PeerTimer::Rekey, renewed_at);
+        }
         self.timers.by(PeerTimer::Retire, now + KEPT);
         NewSession { restarted }
     }
@@ -336,13 +341,22 @@ impl PeerState {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        let mut is_answered = true;
+        let (mut is_answered, mut asks, mut is_unsure) = (true, false, false);
+        let age = self.rekey_age();
         let sealed = match &mut self.current {
             Some(session) if now < session.until => {
                 let whose = whose(session.theirs);
                 is_answered = !matches!(whose, Whose::Path(_, PathBody::Confirmation));
-                let sealed = session.sealer.seal(now, whose, flags, body, out);
-                if session.sealer.counter() >= NEW_KEYS_AT {
+                asks = session.asks;
+                let sealed = session.sealer.seal(whose, flags, body, out);
+                session.note_datagram(now);
+                is_unsure = session.sealer.is_unsure();
+                let is_old = !body.is_empty() && is_answered && session.is_old_for_packet(now, age);
+                let until = session.until;
+                if is_old {
+                    self.timers.by(PeerTimer::Retire, until);
+                }
+                if is_old || session.sealer.counter() >= NEW_KEYS_AT {
                     self.try_unless_trying(now);
                 }
                 sealed
@@ -357,7 +371,13 @@ impl PeerState {
         self.note_octets(body.len());
         self.timers.stop(PeerTimer::Sign);
         if !body.is_empty() && is_answered && self.timers.at(PeerTimer::Dead).is_none() {
-            self.timers.set(PeerTimer::Dead, now + DEAD + self.round_trip);
+            if !asks {
+                self.timers.set(PeerTimer::Dead, now + DEAD + self.round_trip);
+            } else if is_unsure {
+                self.timers.set(PeerTimer::Unheard, now);
+            } else if let Some(at) = self.liveness.sent(now) {
+                self.timers.by(PeerTimer::Unheard, at);
+            }
         }
         if let Some(keepalive) = self.keepalive
             && self.confirmations == 0
@@ -367,13 +387,21 @@ impl PeerState {
         Ok(())
     }
 
+    /// Age of keys from which on a packet replaces them.
+    fn rekey_age(&self) -> Duration {
+        match self.rekey {
+            Rekey::Auto => REKEY,
+            Rekey::Every(age) => age,
+        }
+    }
+
     /// Counts octets of a body of the current session. When it has carried enough, its keys are replaced at the age for that.
     fn note_octets(&mut self, octets: usize) {
         let Some(session) = &mut self.current else { return };
         let before = session.octets;
         session.octets += octets as u64;
         if self.rekey == Rekey::Auto && before < USED.1 && session.octets >= USED.1 {
-            self.timers.by(PeerTimer::Rekey, session.since + USED.0 + later(session));
+            self.timers.by(PeerTimer::Rekey, session.since + USED.0 + session.later());
         }
     }
 
@@ -402,6 +430,7 @@ impl PeerState {
         length: usize,
         datagram: &mut [u8],
     ) -> Result<(Plain, Option<NewSession>), Refused> {
+        let age = self.rekey_age();
         let of = |session: &Session| session.ours == index;
         let is_next = self.next.as_ref().is_some_and(|next| of(&next.session));
         let is_current = self.current.as_deref().is_some_and(of);
@@ -423,10 +452,23 @@ impl PeerState {
             }
         };
         session.heard = true;
+        session.sealer.note_heard();
+        session.note_datagram(now);
+        let has_packet =
+            !plain.body.is_empty() && !matches!(header.whose, Whose::Path(_, PathBody::Confirmation));
+        let is_waited_for = !session.asks;
+        let is_old = has_packet && session.is_old_for_packet(now, age);
+        let until = session.until;
         self.heard_at = Some(now);
+        self.liveness.heard(now, has_packet);
         self.suspected = false;
         self.wrong = 0;
+        self.timers.stop(PeerTimer::Unheard);
         self.timers.stop(PeerTimer::Dead);
+        if is_old && is_current {
+            self.timers.by(PeerTimer::Rekey, now + REKEY_LATER);
+            self.timers.by(PeerTimer::Retire, until);
+        }
         let mut new_session = None;
         if is_next
             && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
@@ -454,12 +496,10 @@ impl PeerState {
         if plain.newest {
             self.is_at(from);
         }
-        if matches!(header.whose, Whose::Path(_, PathBody::Confirmation)) {
-            // The packet is an answer itself.
-        } else if !plain.body.is_empty() {
-            self.timers.by(PeerTimer::Sign, now + SIGN);
-        } else if header.flags.several {
+        if plain.body.is_empty() && header.flags.several {
             self.timers.set(PeerTimer::Sign, now);
+        } else if has_packet && is_waited_for {
+            self.timers.by(PeerTimer::Sign, now + SIGN);
         }
         Ok((plain, new_session))
     }
@@ -467,7 +507,7 @@ impl PeerState {
     /// True if a keepalive requests an answer: to confirm new keys, or as nothing was received for long.
     pub(super) fn asks(&self, now: Instant) -> bool {
         let Some(keepalive) = self.keepalive.filter(|_| self.confirmations == 0) else { return true };
-        let long = (keepalive * UNHEARD.0).min(UNHEARD.1);
+        let long = (keepalive * UNHEARD.0).min(UNHEARD.1).max(self.liveness.patience);
         self.heard_at.is_none_or(|at| now.since(at) >= long)
     }
 
@@ -505,11 +545,6 @@ impl PeerState {
             self.timers.by(PeerTimer::Retire, until);
         }
     }
-}
-
-/// Time that an end waits before it replaces the keys of a session, besides their age.
-const fn later(session: &Session) -> Duration {
-    if session.initiator { Duration::ZERO } else { REKEY_LATER }
 }
 
 #[cfg(test)]

@@ -9,8 +9,16 @@ use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::key_file::KeyId;
 use crate::site_config::Suite;
 
-/// Maximum age of keys.
+/// Age from which on traffic replaces keys.
+pub(super) const REKEY: Duration = Duration::from_secs(2 * 3_600);
+/// Additional time of the responder, so that not both ends initiate.
+pub(super) const REKEY_LATER: Duration = Duration::from_secs(60);
+/// Time from that first traffic to the end of the keys.
+const REPLACED_WITHIN: Duration = Duration::from_secs(600);
+/// Time without any datagram after which keys end.
 const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
+/// Maximum age of keys with keepalives alone.
+const OLDEST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Public state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +47,16 @@ pub(super) struct Session {
     pub(super) hash: [u8; 32],
     pub(super) key: KeyId,
     suite: Suite,
-    pub(super) initiator: bool,
+    initiator: bool,
+    /// True if the peer requests an answer when it needs one, and waits for none otherwise.
+    pub(super) asks: bool,
     pub(super) since: Instant,
     /// Octets of bodies in both directions.
     pub(super) octets: u64,
     /// Time at which it ends unless a new session replaces it before.
     pub(super) until: Instant,
+    /// True if packets were sent or received with old keys, which then end soon.
+    is_outdated: bool,
     /// True if a packet was decrypted with it.
     pub(super) heard: bool,
     /// True if both ends have initiated at once, and the other session is used.
@@ -73,12 +85,41 @@ impl Session {
             key,
             suite,
             initiator,
+            asks: identity.asks,
             since: now,
             octets: 0,
             until: now + EXPIRED,
+            is_outdated: false,
             heard: false,
             passed_over: false,
         })
+    }
+
+    /// True if the peer has requested the session.
+    pub(super) fn is_of_peer(&self) -> bool {
+        !self.initiator
+    }
+
+    /// Time that an end waits before it replaces the keys, besides their age.
+    pub(super) const fn later(&self) -> Duration {
+        if self.initiator { Duration::ZERO } else { REKEY_LATER }
+    }
+
+    /// Records a datagram in either direction.
+    pub(super) fn note_datagram(&mut self, now: Instant) {
+        if !self.is_outdated {
+            self.until = self.until.max((now + EXPIRED).min(self.since + OLDEST));
+        }
+    }
+
+    /// Records a packet in either direction. Returns true if the keys are older than `age`: then they end soon.
+    pub(super) fn is_old_for_packet(&mut self, now: Instant, age: Duration) -> bool {
+        let is_old = now >= self.since + age + self.later();
+        if is_old {
+            self.is_outdated = true;
+            self.until = self.until.min(now + REPLACED_WITHIN);
+        }
+        is_old
     }
 
     pub(super) fn state(&self) -> SessionState {

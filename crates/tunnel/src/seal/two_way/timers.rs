@@ -11,9 +11,11 @@ pub(super) enum PeerTimer {
     Ask,
     /// Send a keepalive, because the peer has requested it, or has sent packets and received none.
     Sign,
-    /// Nothing was received although we sent packets: start a key exchange.
+    /// Nothing was received although we sent packets: request an answer.
+    Unheard,
+    /// Nothing was received although we have requested an answer: start a key exchange.
     Dead,
-    /// The keys are old: start a key exchange.
+    /// The keys are old, and the peer that has sent a packet has not replaced them: start a key exchange.
     Rekey,
     /// End a session.
     Retire,
@@ -24,7 +26,7 @@ pub(super) enum PeerTimer {
 }
 
 impl PeerTimer {
-    const COUNT: usize = 8;
+    const COUNT: usize = 9;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Farewell,
         Self::Retire,
@@ -32,6 +34,7 @@ impl PeerTimer {
         Self::Dead,
         Self::Unanswered,
         Self::Try,
+        Self::Unheard,
         Self::Ask,
         Self::Sign,
     ];

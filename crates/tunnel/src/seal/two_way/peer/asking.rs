@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::{CONFIRM, CONFIRMATIONS, DEAD, PeerState, RequestInFlight};
+use super::{CONFIRM, CONFIRMATIONS, DEAD, DEAD_UNHEARD, PeerState, RequestInFlight};
 use crate::addresses::AddressPair;
 use crate::seal::cookie::{self, Cookie};
 use crate::seal::handshake::EndIdentity;
@@ -19,7 +19,8 @@ const SUSPICION: Duration = Duration::from_secs(30);
 pub(super) const CALM: Duration = Duration::from_secs(1);
 /// Number of doublings of the waiting time for an answer, from 1 s to 16 s.
 const BACK_OFF: u32 = 4;
-/// Without pending packets: number of requests after which the waiting time is this one.
+/// Without pending packets: number of requests after which the waiting time is this one, or that of keepalives with as many
+/// octets.
 const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
 /// With pending packets: number of first requests, those of 30 s, and their maximum waiting time.
 const HURRIED: (u32, Duration) = (17, Duration::from_secs(2));
@@ -62,8 +63,7 @@ impl PeerState {
                 }
                 PeerTimer::Rekey => {
                     // Keys that carry nothing are erased when they expire.
-                    let is_used = self.current().is_some_and(|session| session.octets > 0);
-                    if is_used || self.keepalive.is_some() {
+                    if self.current().is_some_and(|session| session.octets > 0) {
                         self.try_unless_trying(now);
                     }
                     false
@@ -97,8 +97,9 @@ impl PeerState {
                     false
                 }
                 PeerTimer::Farewell => self.farewell(now, over, out),
-                PeerTimer::Ask => self.sign(now, over, self.asks(now), out),
-                PeerTimer::Sign => self.sign(now, over, false, out),
+                PeerTimer::Ask => self.sign(now, over, self.asks(now).then_some(DEAD), out),
+                PeerTimer::Unheard => self.sign(now, over, Some(DEAD_UNHEARD), out),
+                PeerTimer::Sign => self.sign(now, over, None, out),
             };
             if written {
                 return Some(None);
@@ -144,7 +145,7 @@ impl PeerState {
         }
         self.pending = Some(Box::new(RequestInFlight { initiation, index, key, since: now, paid, own }));
         let wait = if self.attempts >= PATIENT.0 && !self.eager {
-            PATIENT.1
+            PATIENT.1.max(self.keepalive.unwrap_or_default() * 5 / 2)
         } else {
             Duration::from_secs(1 << self.attempts.min(BACK_OFF))
         };
@@ -204,11 +205,14 @@ impl PeerState {
         }
     }
 
-    fn sign(&mut self, now: Instant, over: Over, ask: bool, out: &mut Vec<u8>) -> bool {
+    /// Sends a keepalive, which requests an answer within `ask`, besides a round trip. `None`: it requests none.
+    fn sign(&mut self, now: Instant, over: Over, ask: Option<Duration>, out: &mut Vec<u8>) -> bool {
         let eager = self.eager;
-        let sealed = self.seal(now, over, BodyFlags { several: ask, addressed: false }, &[], out).is_ok();
+        let flags = BodyFlags { several: ask.is_some(), addressed: false };
+        let sealed = self.seal(now, over, flags, &[], out).is_ok();
         self.eager = eager;
-        if ask && self.confirmations > 0 {
+        let Some(within) = ask else { return sealed };
+        if self.confirmations > 0 {
             let after = CONFIRM * (1 << (CONFIRMATIONS - self.confirmations));
             self.confirmations -= 1;
             if self.confirmations > 0 {
@@ -216,9 +220,11 @@ impl PeerState {
             } else {
                 self.confirmed(now);
             }
+        } else {
+            self.liveness.asked();
         }
-        if ask && sealed && self.timers.at(PeerTimer::Dead).is_none() {
-            self.timers.set(PeerTimer::Dead, now + DEAD + self.round_trip);
+        if sealed && self.timers.at(PeerTimer::Dead).is_none() {
+            self.timers.set(PeerTimer::Dead, now + within + self.round_trip);
         }
         sealed
     }
