@@ -98,7 +98,8 @@ pub fn round_trip(setup: &DtlsSetup, steps: &[RecordStep]) {
     let profiles = ProfileSet::v1().with(ProfileId::Dtls).expect("it is no variant");
     let cids = if setup.large { CidSpace::Large } else { CidSpace::Small };
     let integrity = if setup.elide { Integrity::Mic } else { Integrity::None };
-    let channel = Channel::new(cids, 3, profiles).expect("every space has CID 3").with_integrity_below(integrity);
+    let channel =
+        Channel::new(cids, 3, profiles).expect("every space has CID 3").with_integrity_below(integrity);
     let config = CompressorConfig {
         window: 1 + setup.window % 16,
         repetitions: 1 + setup.repetitions % 8,

@@ -315,7 +315,11 @@ fn a_bill_is_known_before_the_first_packet() {
     let datagrams = carried["capture"]["datagrams"].as_u64().unwrap();
     let saved = billed(&carried, "capture") - short["capture_octets"].as_u64().unwrap();
     assert_eq!(saved, 8 * datagrams);
-    fs::write(folder.path().join("pair.toml"), pair.replace("# keepalive", "keepalive").replace("keepalive =", "# =")).unwrap();
+    fs::write(
+        folder.path().join("pair.toml"),
+        pair.replace("# keepalive", "keepalive").replace("keepalive =", "# ="),
+    )
+    .unwrap();
     assert_eq!(billed(&bill(&[]), "idle_day"), 0);
 
     let mesh = printed(folder.path(), &["config", "one-way"]);
