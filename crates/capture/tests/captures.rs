@@ -11,7 +11,7 @@ use thinair_capture::Reader;
 
 /// Records and truncated records of the workspace's captures, according to `capinfos` 4.0.17 and `tshark -Y
 /// 'frame.cap_len < frame.len'`.
-const OWN: [(&str, u64, u64); 42] = [
+const OWN: [(&str, u64, u64); 44] = [
     ("ah4_udp.pcap", 120, 0),
     ("ah6_udp.pcap", 120, 0),
     ("bulk_tcp4_snap128.pcap", 5_627, 3_291),

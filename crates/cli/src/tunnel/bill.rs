@@ -183,14 +183,16 @@ struct TagCost {
 
 /// Costs with tags of other lengths between two ends.
 fn tags(plan: &SiteConfig, arguments: &BillArguments) -> anyhow::Result<Vec<TagCost>> {
-    let Security::Key { path, suite, .. } = &plan.security else { return Ok(Vec::new()) };
+    let Security::Key { suite, .. } = plan.security else { return Ok(Vec::new()) };
     let mut costs = Vec::new();
     for other in [Suite::ChaCha20Poly1305, Suite::AesCcm8, Suite::AesCcm4] {
         if other.tag() == suite.tag() {
             continue;
         }
-        let security = Security::Key { path: path.clone(), suite: other, negotiates: false };
-        let plan = SiteConfig { security, ..plan.clone() };
+        let mut plan = plan.clone();
+        if let Security::Key { suite, negotiates, .. } = &mut plan.security {
+            (*suite, *negotiates) = (other, false);
+        }
         let total = |columns: Vec<BillColumn>, name| {
             columns.iter().find(|column| column.name == name).map_or(0, BillColumn::total)
         };
