@@ -62,7 +62,7 @@ pub(crate) struct AnalyzeArguments {
     files: Vec<PathBuf>,
     #[command(flatten)]
     live: live::LiveOptions,
-    /// Header compression schemes to compare, separated by commas [default: all that apply]
+    /// Schemes to compare, separated by commas [default: all that apply]
     #[arg(long, value_parser = scheme_names(), value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
     /// Mode of ROHC: u, o or r [default: compare u and o]

@@ -47,7 +47,7 @@ const SMALL: u64 = 800;
 /// - Service: behind 1,024 losses, or a pause of an hour, in U-mode.
 /// - Count: the smaller number of candidates decides earlier, about a timestamp too.
 const OPEN: &[(&str, usize)] =
-    &[("octets packet", 104), ("undelivered gaps", 45), ("gaps service", 9), ("without count", 7)];
+    &[("octets packet", 200), ("undelivered gaps", 48), ("gaps service", 9), ("without count", 11)];
 
 /// A flow: its headers, their profiles, and the clock of its timestamps in a pause.
 #[derive(Clone, Copy, Debug)]

@@ -201,11 +201,13 @@ impl Drop for Server {
     }
 }
 
+/// A datagram, and true if the client has sent it.
+type Seen = (bool, Vec<u8>);
+
 /// A relay before a server, which sees all datagrams, and can give the client another address.
 struct Relay {
     port: u16,
-    /// Datagrams: from the client or not.
-    seen: Arc<Mutex<Vec<(bool, Vec<u8>)>>>,
+    seen: Arc<Mutex<Vec<Seen>>>,
     /// Set: the next datagram of the client has another source port.
     moves: Arc<Mutex<bool>>,
 }

@@ -72,7 +72,7 @@ pub(crate) struct ServeArguments {
         help_heading = "Security"
     )]
     psk_rights: Option<PathBuf>,
-    /// Serve protected requests of the clients whose credentials are beside the private key in this file (EDHOC)
+    /// Serve clients whose credentials are beside the key in this file (EDHOC)
     ///
     /// `thinair coap pair` makes keys and credentials. A file NAME.rights.json limits the requests of the client with NAME.ccs, as
     /// rights.json does with --oscore.

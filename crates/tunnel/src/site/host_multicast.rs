@@ -42,7 +42,7 @@ impl HostMulticast {
     }
 
     fn has_v4(&self, packet: &[u8]) -> Option<bool> {
-        let address = |at: usize| Some(Ipv4Addr::from_octets(*packet.get(at..)?.first_chunk()?));
+        let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?));
         let (source, to) = (address(12)?, address(16)?);
         let [a, b, c, _] = to.octets();
         // 224.0.0.0/24 is never forwarded (RFC 5771, section 4).
@@ -58,7 +58,7 @@ impl HostMulticast {
     }
 
     fn has_v6(&self, packet: &[u8]) -> Option<bool> {
-        let address = |at: usize| Some(Ipv6Addr::from_octets(*packet.get(at..)?.first_chunk()?));
+        let address = |at: usize| Some(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?));
         let (source, to) = (address(8)?, address(24)?);
         // Link-local scope is never forwarded (RFC 4291, section 2.7).
         let is_ours = to.octets()[1] & 0xf == 2 || self.own.contains(&source.into());

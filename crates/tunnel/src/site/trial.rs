@@ -190,7 +190,7 @@ impl Trial {
         let addresses = ends_of(&budget);
         let mut ends = Vec::new();
         for (number, address) in addresses.into_iter().enumerate() {
-            let knows = is_udp && (number == 1) == peer.address.is_none() || !is_sealed(config) && is_udp;
+            let knows = is_udp && (!is_sealed(config) || (number == 1) == peer.address.is_none());
             let other = Peer {
                 address: knows.then_some(addresses[1 - number]),
                 allowed: ALL_ADDRESSES.to_vec(),

@@ -175,7 +175,11 @@ impl TunnelSite {
         let key = keys.join("tunnel.key");
         let made = children.run(
             here,
-            Command::new(program).args(["tunnel", "keygen"]).arg(&key).stderr(Stdio::null()),
+            Command::new(program)
+                .args(["tunnel", "keygen"])
+                .arg(&key)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
             PATIENCE,
         )?;
         if !made.success() {

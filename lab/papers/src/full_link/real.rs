@@ -139,7 +139,7 @@ fn start_tunnel(
 ) -> Result<(), PaperError> {
     let key = folder.join("tunnel.key");
     let mut keygen = Command::new(program);
-    keygen.args(["tunnel", "keygen"]).arg(&key).stderr(Stdio::null());
+    keygen.args(["tunnel", "keygen"]).arg(&key).stdout(Stdio::null()).stderr(Stdio::null());
     if !children.run(hosts[0], &mut keygen, PATIENCE)?.success() {
         return Err(PaperError::RealTime("no key could be made".to_owned()));
     }

@@ -155,7 +155,7 @@ fn wrong_arguments_are_told_apart_from_failures() {
         (&["--listen", "nowhere"][..], 2, "expected an address"),
         (&["--writable"], 2, "--root"),
         (&["--root", "/no/such/folder"], 2, "is not a folder"),
-        (&["--no-tcp", "--no-udp"], 2, "cannot be used with"),
+        (&["--no-tcp", "--no-udp"], 2, "leave nothing to serve"),
         (&["--congestion", "hope"], 2, "hope"),
         (&["--listen", &taken], 1, "cannot listen to"),
         (&["--listen", "192.0.2.77:0"], 1, "cannot listen to"),

@@ -28,8 +28,8 @@ const RARE: &[(&str, &[&str], &str)] = &[
     ("thinair.rohc.dissect/1", &["last", "side"], "segments, and files with both directions"),
     (
         "thinair.coap/1",
-        &["failed_addresses", "why", "location"],
-        "needs a server with two addresses, and one that creates",
+        &["failed_addresses", "why", "location", "handshake_octets"],
+        "needs a server with two addresses, one that creates, and one with a key",
     ),
     ("thinair.serve/1", &["refused"], "http3 is not in every build"),
     ("thinair.lab/1", LATENESS, "real time needs root"),

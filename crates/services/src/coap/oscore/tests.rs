@@ -183,19 +183,23 @@ fn found_in_memory(complements: &[u8]) -> io::Result<usize> {
         let bound = |text: &str| u64::from_str_radix(text, 16).unwrap();
         let (start, end) =
             line.split_once(' ').unwrap().0.split_once('-').map(|(a, b)| (bound(a), bound(b))).unwrap();
-        let own = part.as_ptr() as u64;
+        let own = part.as_ptr() as u64..part.as_ptr() as u64 + part.len() as u64;
         let mut at = start;
         while at < end {
-            let len = part.len().min((end - at) as usize);
-            let is_own = at < own + part.len() as u64 && own < at + len as u64;
+            if own.contains(&at) {
+                at = own.end;
+                continue;
+            }
+            let stop = if at < own.start { end.min(own.start) } else { end };
+            let len = part.len().min((stop - at) as usize);
             memory.seek(SeekFrom::Start(at))?;
-            if !is_own && memory.read_exact(&mut part[..len]).is_ok() {
+            if memory.read_exact(&mut part[..len]).is_ok() {
                 let is =
                     |window: &[u8]| window.iter().zip(complements).all(|(octet, other)| *octet == !other);
                 found += part[..len].windows(complements.len()).filter(|window| is(window)).count();
             }
             // The parts overlap.
-            at += (len - if at + (len as u64) < end { complements.len() - 1 } else { 0 }) as u64;
+            at += (len - if at + (len as u64) < stop { complements.len() - 1 } else { 0 }) as u64;
         }
     }
     Ok(found)

@@ -109,7 +109,7 @@ fn only_packets_that_a_rule_names_wait() {
     for at_once in
         [tcp, packet(1, 5_683, &[8]), packet(17, 53, b"a question"), packet(17, 5_353, b"mDNS by unicast")]
     {
-        assert_eq!(delivered(&mut hosts, now, &at_once), [at_once.clone()]);
+        assert_eq!(delivered(&mut hosts, now, &at_once), std::slice::from_ref(&at_once));
     }
     // The first one determines when the others leave.
     assert!(delivered(&mut hosts, now, &first).is_empty());
