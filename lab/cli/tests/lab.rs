@@ -248,7 +248,14 @@ fn an_interrupt_ends_a_run_in_real_time_and_leaves_nothing() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(text.any(|line| line.unwrap().contains("interrupted")));
-    assert!(namespaces() <= before);
+    // Tests beside this one have namespaces, too, for a time.
+    let is_soon = (0..300).any(|_| {
+        namespaces() <= before || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            false
+        }
+    });
+    assert!(is_soon, "{} namespaces, {before} before", namespaces());
 }
 
 #[test]

@@ -325,7 +325,14 @@ fn an_interrupted_link_is_gone_within_a_second_and_leaves_nothing() {
         // The limit is one second; a busy machine gets some more.
         assert!(asked.elapsed() < Duration::from_secs(5));
         assert!(status.success(), "{status}");
-        assert!(!named || files.iter().all(|file| !file.exists()), "{names:?}");
+        // Another test may have the names by now, for a time.
+        let are_gone = (0..300).any(|_| {
+            files.iter().all(|file| !file.exists()) || {
+                std::thread::sleep(Duration::from_millis(100));
+                false
+            }
+        });
+        assert!(!named || are_gone, "{names:?}");
     }
 }
 
