@@ -1,7 +1,7 @@
 //! `thinair analyze`: cost of each flow of a capture, and savings by header compression.
 //!
 //! This module reads arguments and captures and sets the exit status. `thinair-analyze` computes the results;
-//! [`text`] prints them on a terminal, [`page`] as an HTML page. [`Results`] are for callers without files and terminal, such
+//! `text` prints them on a terminal, `page` as an HTML page. [`Results`] are for callers without files and terminal, such
 //! as a browser.
 
 mod advice;

@@ -138,7 +138,7 @@ fn a_packet_that_waits_leaves_in_place_of_a_keepalive() {
     trial.run_to(Duration::from_secs(60));
     let before = trial.spent();
     for number in 0..40 {
-        trial.send(Duration::from_secs(61 + 25 * number), false, &reading(number.into()));
+        trial.send(Duration::from_secs(61 + 25 * number), false, &reading(number));
     }
     trial.run_to(Duration::from_secs(61 + 40 * 25));
     assert_eq!(trial.delivered()[1], 40);
