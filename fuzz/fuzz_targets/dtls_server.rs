@@ -43,12 +43,12 @@ fn take(server: &mut Server<u8>, now: Instant, from: u8, datagram: &mut [u8]) ->
 
 fuzz_target!(|steps: Vec<ServerStep<'_>>| {
     let mut numbers = 0_u64;
-    let mut random = move || {
+    let random = move || {
         numbers += 1;
         numbers
     };
     let mut server = Server::<u8>::new(vec![psk()], ServerConfig::default(), || 7);
-    let mut client = Client::new(psk(), ClientConfig::default(), move || random());
+    let mut client = Client::new(psk(), ClientConfig::default(), random);
     let (mut now, mut buffer) = (Instant::from_millis(1_000_000), [0; 20_000]);
     client.connect(now);
     for step in steps {

@@ -262,6 +262,7 @@ fn peer() -> Others {
         host: None,
         allowed: Vec::new(),
         key: None,
+        public_key: None,
         keepalive: None,
         pid: None,
     };
