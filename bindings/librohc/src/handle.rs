@@ -1,4 +1,4 @@
-//! What a pointer of C stands for: one call at a time. A callback that calls a function with the handle of the call that it is in
+//! Handles, the objects behind pointers of C: one call at a time. A callback that calls a function with the handle of the call that it is in
 //! gets an error.
 
 #![allow(unsafe_code, reason = "pointers of C become references here")]

@@ -89,7 +89,7 @@ impl Analysis {
         results.map(Self).map_err(|error| format!("{error:#}"))
     }
 
-    /// What the command writes on standard error.
+    /// Messages that the command writes on standard error.
     pub fn notes(&self) -> Vec<String> {
         self.0.notes().to_vec()
     }

@@ -1,4 +1,4 @@
-//! What both ends keep during a handshake.
+//! State of both ends during a handshake.
 
 use alloc::vec::Vec;
 use core::fmt;

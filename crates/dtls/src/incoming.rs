@@ -33,7 +33,7 @@ impl Incoming {
         if self.octets.is_empty() {
             self.octets.extend_from_slice(&whole);
         } else if self.octets.get(..MESSAGE_HEADER) != Some(&whole) {
-            // Of another message with this number: one of both is forged.
+            // It belongs to another message with this number: one of both is forged.
             return false;
         }
         let arrived = self.octets.len() - MESSAGE_HEADER;

@@ -61,7 +61,7 @@ impl Results {
         Ok(Self { arguments, settings, outcome, notes })
     }
 
-    /// What the command writes on standard error: why a capture was not read to its end, and others.
+    /// Messages that the command writes on standard error: why a capture was not read to its end, and others.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

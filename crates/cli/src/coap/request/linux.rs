@@ -247,7 +247,7 @@ fn request<'a>(asked: &'a Ask<'_>) -> anyhow::Result<Request<'a>> {
     let options = &asked.arguments.options;
     match (asked.arguments.uri.scheme, &options.psk_file) {
         (Scheme::Coaps, None) => return Err(Usage::error("coaps:// needs a key: give --psk-file FILE")),
-        // What looks protected would not be.
+        // A request that looks protected would not be.
         (Scheme::Coap | Scheme::CoapTcp, Some(_)) => {
             return Err(Usage::error("--psk-file is for coaps://, over which the request is encrypted"));
         }

@@ -58,7 +58,7 @@ impl DtlsSenderContext {
         let last_difference = if state.shape.has_nonce || state.epoch == 0 {
             self.last_difference
         } else {
-            // What precedes the ciphertext may be a nonce after all.
+            // The octets before the ciphertext may be a nonce after all.
             let difference = payload.first_chunk().map(|nonce| state.difference(*nonce, x.number));
             (difference != Some(0) && (difference.is_none() || difference != self.last_difference))
                 .then_some(())?;

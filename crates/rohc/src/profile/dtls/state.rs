@@ -112,7 +112,7 @@ pub(super) struct DtlsState {
     pub(super) nonce_difference: u64,
     /// IP-ID; minus the MSN if it counts.
     pub(super) ip_id: u16,
-    // What follows from the fields above: a CRC-8 over all of them but the numbers of the newest packet, a digest of those that the UDP
+    // Derived from the fields above: a CRC-8 over all of them but the numbers of the newest packet, a digest of those that the UDP
     // checksum does not cover, and the sum of those of IP and UDP that it covers.
     pub(super) crc: u8,
     pub(super) digest: u16,
@@ -120,7 +120,7 @@ pub(super) struct DtlsState {
 }
 
 impl DtlsState {
-    /// Sets what follows from the other fields.
+    /// Sets the fields that are derived from the others.
     pub(super) fn settle(&mut self) {
         let (path, shape) = (&self.path, &self.shape);
         let [_, a, b, c] = path.flow_label.to_be_bytes();

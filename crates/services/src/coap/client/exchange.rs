@@ -280,7 +280,7 @@ impl ClientExchange<'_> {
                 self.report.received_octets += carrier.wire_octets(octets.len());
                 self.report.first.get_or_insert(now.since(self.start));
             } else if self.endpoint.peer(now, &from).is_none() {
-                // Of no server of this client.
+                // It is of no server of this client.
                 continue;
             }
             let mut rest = octets;

@@ -113,7 +113,7 @@ pub(super) fn error(why: &ExchangeError) -> Vec<u8> {
     match why {
         ExchangeError::Suite => vec![0x02, SUITE],
         ExchangeError::UnknownCredential(_) => vec![0x03, 0xF5],
-        // What is not authenticated yet learns nothing else.
+        // A peer that is not authenticated yet learns nothing else.
         _ => {
             let text = match why {
                 ExchangeError::Malformed(_) => "malformed",

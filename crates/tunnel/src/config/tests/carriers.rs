@@ -347,7 +347,7 @@ fn suites_have_names_and_tags() {
         ("aes-gcm", "16", Suite::AesGcm),
     ] {
         assert_eq!(suite(&[("security", "suite", name)]), Ok(of));
-        // Of two suites with a tag of 16 octets, the length alone selects the default.
+        // The length alone selects the default of two suites with a tag of 16 octets.
         if of != Suite::AesGcm {
             assert_eq!(suite(&[("security", "tag", tag)]), Ok(of));
         }

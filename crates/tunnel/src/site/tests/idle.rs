@@ -1,4 +1,4 @@
-//! What a host sends without anybody's wish.
+//! Packets that a host sends for itself, and datagrams of an idle tunnel.
 
 use super::*;
 
