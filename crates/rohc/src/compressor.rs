@@ -27,6 +27,8 @@ pub(crate) use crate::storage::SharedMemory;
 
 pub(crate) use crate::flow::table::FlowKey;
 use crate::flow::table::FlowTable;
+#[cfg(any(feature = "coap", feature = "dtls"))]
+pub(crate) use crate::flow::table::address_words;
 pub use crate::flow::table::{CompressorContext, FlowLink};
 pub(crate) use crate::flow::worth::HostPairs;
 pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, ReorderRatio, RtpDetection};

@@ -92,6 +92,19 @@ impl FlowLink {
     }
 }
 
+/// Passes the addresses of a flow to `word`. Those of IPv4 have the first four octets.
+#[cfg(any(feature = "coap", feature = "dtls"))]
+#[inline]
+pub(crate) fn address_words(v6: bool, source: &[u8; 16], destination: &[u8; 16], word: &mut impl FnMut(u64)) {
+    let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
+    // IPv4 addresses have four octets each.
+    word(half(source) ^ half(destination).rotate_left(32));
+    if v6 {
+        word(half(&source[8..]));
+        word(half(&destination[8..]));
+    }
+}
+
 /// Fields that distinguish flows.
 pub(crate) trait FlowKey {
     /// Passes the fields to `word`, word by word.

@@ -1,9 +1,12 @@
-//! The formal notation of RFC 4997, as far as tests hold formats against it: names, order and widths of fields.
+//! The formal notation of RFC 4997, as far as tests hold formats against it, or describe those of our own profiles: names, order and widths
+//! of fields.
 
+use std::format;
 use std::string::{String, ToString};
+use std::sync::Mutex;
 use std::vec::Vec;
 
-use thinair_wire::coder::FormatField;
+use thinair_wire::coder::{Describer, FormatField, Step};
 
 /// True if fields are those of the notation. A field there may be several here, which follow each other.
 pub(crate) fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
@@ -94,4 +97,53 @@ fn fields_of(body: &str) -> String {
         std::format!("{}:{width}{offset}", name.trim())
     });
     fields.collect::<Vec<_>>().join(" ")
+}
+
+/// Lock: only one test at a time writes a document.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Asserts that the document at `path` has a block with this name and these lines; with `THINAIR_BLESS=1`, writes it.
+pub(crate) fn hold(path: &str, name: &str, block: &str) {
+    let guard = WRITING.lock();
+    let document = std::fs::read_to_string(path).unwrap_or_default();
+    let start = format!("```text {name}\n");
+    let found = document.split_once(&start).and_then(|(before, behind)| {
+        let (old, after) = behind.split_once("```\n")?;
+        Some((before, old, after))
+    });
+    let Some((before, old, after)) = found else { panic!("the document has no block `{name}`") };
+    if std::env::var_os("THINAIR_BLESS").is_some() {
+        let written = std::fs::write(path, format!("{before}{start}{block}```\n{after}"));
+        assert!(written.is_ok(), "the document cannot be written");
+    } else {
+        assert_eq!(old, block, "block `{name}`; THINAIR_BLESS=1 writes it anew");
+    }
+    drop(guard);
+}
+
+/// Returns the description of a format in the notation of RFC 4997, with its flags given as bits.
+pub(crate) fn described(title: &str, choices: u32, run: impl FnOnce(&mut Describer<128>) -> Step) -> String {
+    let mut describer = Describer::new(choices);
+    assert_eq!(run(&mut describer), Ok(()), "{title}");
+    let mut text = format!("{title}\n{{\n");
+    let mut fields = describer.fields().iter().peekable();
+    while let Some(field) = fields.next() {
+        let mut bits = field.bits;
+        // Addresses, tokens and connection IDs are described octet by octet.
+        while bits % 8 == 0 && fields.peek().is_some_and(|next| next.name == field.name && next.bits == 8) {
+            bits += fields.next().map_or(0, |next| next.bits);
+        }
+        let (name, encoding) = match field.name {
+            "" => ("discriminator", format!("'{:0width$b}'", field.pattern, width = bits as usize)),
+            "reserved" => ("reserved", format!("'{:0width$b}'", 0, width = bits as usize)),
+            "MSN" => ("MSN", format!("lsb({bits})")),
+            "CRC" | "control CRC" | "header CRC" => (field.name, format!("crc{bits}")),
+            "CHECK" => ("CHECK", "check16".to_string()),
+            name if bits == 0 => (name, "octets".to_string()),
+            name => (name, format!("irregular({bits})")),
+        };
+        let width = if bits == 0 { "length".to_string() } else { bits.to_string() };
+        text += &format!("  {name:<25} =:= {encoding:<14} [ {width:>6} ];\n");
+    }
+    text + "}\n"
 }

@@ -6,7 +6,7 @@ use super::state::PortMode;
 use super::{CoapMemory, CoapMessage, CoapPath};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused, address_words};
 use crate::flow::sender::{Departure, Flows, Sender, Start};
 use crate::id::ProfileId;
 
@@ -151,14 +151,7 @@ impl FlowKey for OwnContext<'_> {
 impl FlowKey for CoapPath {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
-        let [s, d] = [&self.source, &self.destination];
-        // IPv4 addresses have four octets each.
-        word(half(s) ^ half(d).rotate_left(32));
-        if self.v6 {
-            word(half(&s[8..]));
-            word(half(&d[8..]));
-        }
+        address_words(self.v6, &self.source, &self.destination, &mut word);
         let is_fixed = self.port_mode == PortMode::Fixed;
         let [source, destination] = self.ports(if is_fixed { self.source_port } else { 0 });
         let ports = u32::from(source) << 16 | u32::from(destination);

@@ -5,11 +5,10 @@
 
 use std::format;
 use std::string::{String, ToString};
-use std::sync::Mutex;
 use std::vec::Vec;
 
 use thinair_wire::checksum::Sum;
-use thinair_wire::coder::{Describer, Step, sdvl};
+use thinair_wire::coder::sdvl;
 use thinair_wire::header::coap::{Code, Type};
 
 use super::formats::{self, chain, long, short};
@@ -19,6 +18,7 @@ use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, HeaderFields, Whole}
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
 use crate::id::{Format, ProfileId};
+use crate::profile::notation::{self, described};
 use crate::storage::Slots;
 use crate::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
@@ -27,53 +27,8 @@ use crate::{
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coap-profile.md");
 
-/// Lock: only one test at a time writes the document.
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// Asserts that the document has a block with this name and these lines, or writes it.
 fn hold(name: &str, block: &str) {
-    let guard = WRITING.lock();
-    let document = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
-    let start = format!("```text {name}\n");
-    let found = document.split_once(&start).and_then(|(before, behind)| {
-        let (old, after) = behind.split_once("```\n")?;
-        Some((before, old, after))
-    });
-    let Some((before, old, after)) = found else { panic!("the document has no block `{name}`") };
-    if std::env::var_os("THINAIR_BLESS").is_some() {
-        let written = std::fs::write(DOCUMENT, format!("{before}{start}{block}```\n{after}"));
-        assert!(written.is_ok(), "the document cannot be written");
-    } else {
-        assert_eq!(old, block, "block `{name}`; THINAIR_BLESS=1 writes it anew");
-    }
-    drop(guard);
-}
-
-/// Returns the description of a format in the notation of RFC 4997, with its flags given as bits.
-fn described(title: &str, choices: u32, run: impl FnOnce(&mut Describer<128>) -> Step) -> String {
-    let mut describer = Describer::new(choices);
-    assert_eq!(run(&mut describer), Ok(()), "{title}");
-    let mut text = format!("{title}\n{{\n");
-    let mut fields = describer.fields().iter().peekable();
-    while let Some(field) = fields.next() {
-        let mut bits = field.bits;
-        // Addresses and tokens are described octet by octet.
-        while bits % 8 == 0 && fields.peek().is_some_and(|next| next.name == field.name && next.bits == 8) {
-            bits += fields.next().map_or(0, |next| next.bits);
-        }
-        let (name, encoding) = match field.name {
-            "" => ("discriminator", format!("'{:0width$b}'", field.pattern, width = bits as usize)),
-            "reserved" => ("reserved", format!("'{:0width$b}'", 0, width = bits as usize)),
-            "MSN" => ("MSN", format!("lsb({bits})")),
-            "CRC" | "control CRC" | "header CRC" => (field.name, format!("crc{bits}")),
-            "CHECK" => ("CHECK", "check16".to_string()),
-            name if bits == 0 => (name, "octets".to_string()),
-            name => (name, format!("irregular({bits})")),
-        };
-        let width = if bits == 0 { "length".to_string() } else { bits.to_string() };
-        text += &format!("  {name:<19} =:= {encoding:<14} [ {width:>6} ];\n");
-    }
-    text + "}\n"
+    notation::hold(DOCUMENT, name, block);
 }
 
 fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> CoapState {

@@ -9,7 +9,7 @@ use super::record::DtlsPacket;
 use super::state::DtlsPath;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused};
+use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused, address_words};
 use crate::flow::sender::{Departure, Flows, Sender, Start};
 use crate::id::ProfileId;
 use crate::storage::Shared;
@@ -115,14 +115,7 @@ impl FlowKey for DtlsPacket<'_> {
 impl FlowKey for DtlsPath {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
-        let [s, d] = [&self.source, &self.destination];
-        // IPv4 addresses have four octets each.
-        word(half(s) ^ half(d).rotate_left(32));
-        if self.v6 {
-            word(half(&s[8..]));
-            word(half(&d[8..]));
-        }
+        address_words(self.v6, &self.source, &self.destination, &mut word);
         let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
         word(u64::from(ports) << 16 | ProfileId::Dtls as u64);
     }

@@ -2,40 +2,20 @@
 //!
 //! With `THINAIR_BLESS=1` the tests write the blocks of the document.
 
-use std::format;
-use std::string::{String, ToString};
-use std::sync::Mutex;
+use std::string::String;
 
-use thinair_wire::coder::Describer;
 use thinair_wire::header::dtls::TLS12_CID;
 
 use super::formats;
 use super::state::{ChecksumMode, DtlsState};
 use super::{HeaderFields, NonceSource};
 use crate::id::Format;
+use crate::profile::notation;
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dtls-profile.md");
 
-/// Lock: only one test at a time writes the document.
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// Asserts that the document has a block with this name and these lines, or writes it.
 fn hold(name: &str, block: &str) {
-    let guard = WRITING.lock();
-    let document = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
-    let start = format!("```text {name}\n");
-    let found = document.split_once(&start).and_then(|(before, behind)| {
-        let (old, after) = behind.split_once("```\n")?;
-        Some((before, old, after))
-    });
-    let Some((before, old, after)) = found else { panic!("the document has no block `{name}`") };
-    if std::env::var_os("THINAIR_BLESS").is_some() {
-        let written = std::fs::write(DOCUMENT, format!("{before}{start}{block}```\n{after}"));
-        assert!(written.is_ok(), "the document cannot be written");
-    } else {
-        assert_eq!(old, block, "block `{name}`; THINAIR_BLESS=1 writes it anew");
-    }
-    drop(guard);
+    notation::hold(DOCUMENT, name, block);
 }
 
 /// State of an IPv6 or IPv4 flow with a record type.
@@ -48,28 +28,8 @@ fn state(v6: bool, first: u8, cid_len: u8) -> DtlsState {
 
 /// Returns the description of a format in the notation of RFC 4997, with its flags given as bits.
 fn described(title: &str, format: Format, choices: u32, mut next: DtlsState, source: NonceSource) -> String {
-    let mut describer = Describer::<128>::new(choices);
     let mut x = HeaderFields { nonce_source: source, ..HeaderFields::default() };
-    assert_eq!(formats::packet(format, &mut describer, &mut x, &mut next), Ok(()), "{title}");
-    let mut text = format!("{title}\n{{\n");
-    let mut fields = describer.fields().iter().peekable();
-    while let Some(field) = fields.next() {
-        let mut bits = field.bits;
-        // Addresses and connection IDs are described octet by octet.
-        while bits % 8 == 0 && fields.peek().is_some_and(|next| next.name == field.name && next.bits == 8) {
-            bits += fields.next().map_or(0, |next| next.bits);
-        }
-        let (name, encoding) = match field.name {
-            "" => ("discriminator", format!("'{:0width$b}'", field.pattern, width = bits as usize)),
-            "reserved" => ("reserved", format!("'{:0width$b}'", 0, width = bits as usize)),
-            "MSN" => ("MSN", format!("lsb({bits})")),
-            "CRC" => ("CRC", format!("crc{bits}")),
-            "CHECK" => ("CHECK", "check16".to_string()),
-            name => (name, format!("irregular({bits})")),
-        };
-        text += &format!("  {name:<25} =:= {encoding:<14} [ {bits:>6} ];\n");
-    }
-    text + "}\n"
+    notation::described(title, choices, |c| formats::packet(format, c, &mut x, &mut next))
 }
 
 #[test]
