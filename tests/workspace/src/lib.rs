@@ -5,6 +5,8 @@
 
 pub mod peer;
 #[cfg(target_os = "linux")]
+pub mod secure_coap;
+#[cfg(target_os = "linux")]
 pub mod site;
 pub mod tshark;
 #[cfg(target_os = "linux")]

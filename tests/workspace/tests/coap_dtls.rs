@@ -11,38 +11,20 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use thinair_capture::LinkType;
+use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, limited, server, text, thinair};
 use thinair_tests::tshark;
-
-/// Time limit of every process, in seconds.
-const LIMIT: &str = "120";
 
 /// Key of the identity `phone`: text, since libcoap takes no other one.
 const KEY: &str = "secret_of_phone_";
 
 /// Handshake with the longest cookies of peers, in octets of UDP payload.
 const MOST_OF_HANDSHAKE: u64 = 600;
-
-fn thinair() -> String {
-    static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(thinair_tests::command).clone()
-}
-
-/// Process with a time limit.
-fn limited(program: &str) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--signal", "KILL", LIMIT, program]).stdin(Stdio::null());
-    command
-}
-
-fn text(done: &Output) -> String {
-    String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
-}
 
 /// Returns libcoap's programs of this kind with each library of DTLS that is there.
 fn libcoap(kind: &str) -> Vec<String> {
@@ -53,10 +35,6 @@ fn libcoap(kind: &str) -> Vec<String> {
         println!("skipped: libcoap, because there is no {program} (Debian: libcoap3-bin)");
     }
     there
-}
-
-fn body(octets: usize) -> Vec<u8> {
-    (0..octets).map(|number| (number * number % 251) as u8).collect()
 }
 
 fn free_port() -> u16 {
@@ -102,30 +80,9 @@ impl Bench {
     /// Starts a server of coaps alone, at this port of 127.0.0.1 and the next one; 0: any.
     fn serve(&self, port: u16, arguments: &[&str]) -> Server {
         let (keys, root, address) = (self.path("server"), self.path("root"), format!("127.0.0.1:{port}"));
-        let mut command = Command::new("timeout");
-        command.args([
-            "--foreground",
-            "--signal",
-            "KILL",
-            LIMIT,
-            &thinair(),
-            "coap",
-            "serve",
-            "--listen",
-            &address,
-        ]);
-        command.args(["--no-udp", "--no-tcp", "--root", &root, "--writable", "--psk-file", &keys]);
-        let mut child = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = lines.next().expect("it does not start").unwrap();
-        let port = first.strip_prefix("serving ").and_then(|uri| uri.rsplit(':').next()?.parse().ok());
-        let port = port.unwrap_or_else(|| panic!("{first}"));
-        let log = Arc::new(Mutex::new(String::new()));
-        let copy = log.clone();
-        std::thread::spawn(move || {
-            lines.map_while(Result::ok).for_each(|line| *copy.lock().unwrap() += &line);
-        });
-        Server { child, port, log }
+        let mut command =
+            server(&["--listen", &address, "--no-udp", "--no-tcp", "--root", &root, "--writable"]);
+        Server::start("coaps", command.args(["--psk-file", &keys]).args(arguments))
     }
 
     /// Starts libcoap's server.
@@ -134,70 +91,25 @@ impl Bench {
         command.args(["--foreground", "--signal", "KILL", LIMIT, program, "-A", "127.0.0.1"]);
         command.args(["-p", &port.to_string(), "-k", key, "-d", "9", "-v", "1"]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let server = Server { child, port: port + 1, log: Arc::default() };
+        let server = Server::started("coaps", child, port + 1);
         let until = Instant::now() + Duration::from_secs(60);
         let plain = format!("coap://127.0.0.1:{port}/time");
-        while !self.ask(&["get", &plain, "--timeout", "2s"]).status.success() {
+        while !ask(&["get", &plain, "--timeout", "2s"]).status.success() {
             assert!(Instant::now() < until, "{program} does not answer");
         }
         server
     }
 
-    /// Runs `thinair coap` with these arguments.
-    fn ask(&self, arguments: &[&str]) -> Output {
-        limited(&thinair()).arg("coap").args(arguments).output().unwrap()
-    }
-
     /// Returns the payload of the response to a request with the key of this file.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> Vec<u8> {
-        let done = self.ask(&[arguments, &["--psk-file", &self.path("phone")]].concat());
-        assert!(done.status.success(), "{arguments:?}: {}", text(&done));
-        done.stdout
+        done(&[arguments, &["--psk-file", &self.path("phone")]].concat())
     }
 
     /// Returns the messages of a request that fails.
     #[track_caller]
     fn failed(&self, arguments: &[&str], key: &str) -> String {
-        let done = self.ask(&[arguments, &["--psk-file", &self.path(key)]].concat());
-        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {}", text(&done));
-        assert!(done.stdout.is_empty());
-        text(&done)
-    }
-}
-
-/// Running server.
-struct Server {
-    child: Child,
-    port: u16,
-    log: Arc<Mutex<String>>,
-}
-
-impl Server {
-    fn uri(&self, path: &str) -> String {
-        format!("coaps://127.0.0.1:{}{path}", self.port)
-    }
-
-    /// Waits for a message.
-    #[track_caller]
-    fn logs(&self, message: &str) {
-        let until = Instant::now() + Duration::from_secs(30);
-        while !self.log.lock().unwrap().contains(message) {
-            assert!(Instant::now() < until, "{}", self.log.lock().unwrap());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Server {
-    /// By SIGKILL, and so without a word to its clients: to `timeout`, and to its child.
-    fn drop(&mut self) {
-        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
-        for child in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
-            let _ = Command::new("kill").args(["-9", child]).status();
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        failed(&[arguments, &["--psk-file", &self.path(key)]].concat())
     }
 }
 
@@ -290,9 +202,9 @@ fn requests_without_a_key_need_an_open_resource_and_identities_have_rights() {
     let [plain, secure]: [&str; 2] =
         first.strip_prefix("serving ").unwrap().split(", ").collect::<Vec<_>>().try_into().unwrap();
     let port = secure.rsplit(':').next().unwrap().parse().unwrap();
-    let server = Server { child, port, log: Arc::default() };
-    assert!(text(&bench.ask(&["get", &format!("{plain}/time")])).contains("4.01 Unauthorized"));
-    assert!(bench.ask(&["discover", plain]).status.success());
+    let server = Server::started("coaps", child, port);
+    assert!(text(&ask(&["get", &format!("{plain}/time")])).contains("4.01 Unauthorized"));
+    assert!(ask(&["discover", plain]).status.success());
     bench.done(&["get", &server.uri("/time")]);
     assert!(bench.failed(&["put", &server.uri("/x"), "--payload", "x"], "phone").contains("4.03 Forbidden"));
     bench.keys("tag", &[("tag", "secret of a tag!")]);
@@ -313,7 +225,7 @@ fn another_key_is_an_error_at_both_ends() {
     let message = bench.failed(&["get", &server.uri("/time")], "unknown");
     assert!(message.contains("the other end has no key with this identity"), "{message}");
     server.logs("its identity is unknown");
-    assert!(!server.log.lock().unwrap().contains(KEY));
+    assert!(!server.log().contains(KEY));
 }
 
 /// Killed without a word, and started again: the client has another session, and its second response within seconds.

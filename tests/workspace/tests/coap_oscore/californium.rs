@@ -32,9 +32,10 @@ fn our_client_uses_californiums_server() {
     let bench = Bench::new();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     command.args(["server", &port.to_string(), &bench.path("server")]).stdout(Stdio::piped());
-    let mut server = Server { child: command.spawn().unwrap(), port, log: Arc::default() };
+    let mut child = command.spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let server = Server::started("coap", child, port);
     assert_eq!(line, "serving\n");
     let store = server.uri("/store");
     assert_eq!(bench.done(&["get", &store]), b"nothing yet");
@@ -44,5 +45,5 @@ fn our_client_uses_californiums_server() {
         bench.done(&["put", &store, "--file", &file]);
         assert_eq!(bench.done(&["get", &store]), body(octets));
     }
-    assert!(text(&bench.ask(&["get", &store])).contains("4.01"));
+    assert!(text(&ask(&["get", &store])).contains("4.01"));
 }

@@ -14,7 +14,7 @@ fn bench() -> Bench {
 
 impl Bench {
     fn pair(&self, client: &str, server: &str) {
-        let done = self.ask(&["pair", &self.path(client), &self.path(server)]);
+        let done = ask(&["pair", &self.path(client), &self.path(server)]);
         assert!(done.status.success(), "{}", text(&done));
     }
 
@@ -23,7 +23,7 @@ impl Bench {
     }
 
     fn ask_edhoc(&self, arguments: &[&str], key: &str) -> Output {
-        self.ask(&[arguments, &["--edhoc", &self.path(key)]].concat())
+        ask(&[arguments, &["--edhoc", &self.path(key)]].concat())
     }
 
     #[track_caller]
@@ -52,7 +52,7 @@ fn our_client_and_server_agree_over_both_transports() {
         let seen = bench.agreed(&["observe", &format!("{base}/time"), "--count", "2"]).stdout;
         assert_eq!(String::from_utf8(seen).unwrap().matches("UTC").count(), 2);
     }
-    assert!(text(&bench.ask(&["get", &server.uri("/time")])).contains("4.01 Unauthorized"));
+    assert!(text(&ask(&["get", &server.uri("/time")])).contains("4.01 Unauthorized"));
 }
 
 /// With one key exchange for several requests, and with fewer octets than aiocoap's 64, 52 and 45 allow.
@@ -119,7 +119,7 @@ fn a_server_that_has_restarted_agrees_anew() {
 #[test]
 fn a_key_is_printed_without_its_secret() {
     let bench = Bench::new();
-    let done = bench.ask(&["keygen", &bench.path("own.key"), "--kid", "0x07", "--subject", "lamp"]);
+    let done = ask(&["keygen", &bench.path("own.key"), "--kid", "0x07", "--subject", "lamp"]);
     let printed = text(&done);
     assert!(
         done.status.success()
@@ -128,7 +128,7 @@ fn a_key_is_printed_without_its_secret() {
     let key = fs::read(bench.path("own.key")).unwrap();
     let secret: String = key[8..].iter().map(|octet| format!("{octet:02x}")).collect();
     assert!(key.len() == 40 && !printed.contains(&secret));
-    assert_eq!(bench.ask(&["keygen", &bench.path("own.key")]).status.code(), Some(1));
+    assert_eq!(ask(&["keygen", &bench.path("own.key")]).status.code(), Some(1));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn aiocoap_agrees_with_our_server() {
         client.env("MESSAGE_3", message_3);
         let done = client.args([&server.uri(""), &bench.path("phone")]).output().unwrap();
         assert!(done.status.success() && text(&done).contains("state 3 is told"), "{}", text(&done));
-        let log = server.log.lock().unwrap();
+        let log = server.log();
         let count = |what: &str, before: usize| log.matches(what).count() - before;
         let (more_posts, more) =
             (count("POST /.well-known/edhoc 2.04", posts), count("exchange has succeeded", exchanges));

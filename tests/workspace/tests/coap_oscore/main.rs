@@ -13,19 +13,12 @@ mod edhoc;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time limit of every process, in seconds.
-const LIMIT: &str = "120";
-
-fn thinair() -> String {
-    static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(thinair_tests::command).clone()
-}
+use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, server, text, thinair};
 
 /// Folder with aiocoap; `None` and a message if it is not installed.
 fn aiocoap() -> Option<PathBuf> {
@@ -44,10 +37,6 @@ fn script(python: &Path, name: &str) -> Command {
     command.arg(thinair_tests::root().join("tests/workspace/peers").join(name));
     command.env("PYTHONPATH", python).env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
     command
-}
-
-fn text(done: &Output) -> String {
-    String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
 }
 
 /// Folders of a test: contexts, and files that are served.
@@ -79,10 +68,8 @@ impl Bench {
     /// Starts a server with these arguments.
     fn serve_by(&self, arguments: &[&str]) -> Server {
         let root = self.path("root");
-        let mut command = Command::new("timeout");
-        command.args(["--foreground", "--signal", "KILL", LIMIT, &thinair(), "coap", "serve"]);
-        command.args(["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable"]);
-        Server::start(command.args(arguments))
+        let mut command = server(&["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable"]);
+        Server::start("coap", command.args(arguments))
     }
 
     /// Starts aiocoap's server.
@@ -90,88 +77,25 @@ impl Bench {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = script(python, "oscore_server.py");
         command.args(["127.0.0.1", &port.to_string(), &self.path(folder)]).stderr(Stdio::null());
-        let server = Server { child: command.spawn().unwrap(), port, log: Arc::default() };
+        let server = Server::started("coap", command.spawn().unwrap(), port);
         let until = Instant::now() + Duration::from_secs(60);
-        while !text(&self.ask(&["get", &server.uri("/store"), "--timeout", "2s"])).contains("4.01") {
+        while !text(&ask(&["get", &server.uri("/store"), "--timeout", "2s"])).contains("4.01") {
             assert!(Instant::now() < until, "the server does not answer");
         }
         server
     }
 
-    /// Runs `thinair coap` with these arguments.
-    fn ask(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new("timeout");
-        command.args(["--signal", "KILL", LIMIT, &thinair(), "coap"]).args(arguments);
-        command.stdin(Stdio::null()).output().unwrap()
-    }
-
     /// Returns the payload of the response to a protected request.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> Vec<u8> {
-        let done = self.ask(&[arguments, &["--oscore", &self.path("client")]].concat());
-        assert!(done.status.success(), "{arguments:?}: {}", text(&done));
-        done.stdout
+        done(&[arguments, &["--oscore", &self.path("client")]].concat())
     }
 
     /// Returns the messages of a protected request that fails.
     #[track_caller]
     fn failed(&self, arguments: &[&str], context: &str) -> String {
-        let done = self.ask(&[arguments, &["--oscore", &self.path(context)]].concat());
-        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {}", text(&done));
-        assert!(done.stdout.is_empty());
-        text(&done)
+        failed(&[arguments, &["--oscore", &self.path(context)]].concat())
     }
-}
-
-/// Running server.
-struct Server {
-    child: Child,
-    port: u16,
-    log: Arc<Mutex<String>>,
-}
-
-impl Server {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let log = Arc::new(Mutex::new(String::new()));
-        let mut port = None;
-        while port.is_none() {
-            let line = lines.next().expect("it does not start").unwrap();
-            let uri = line.strip_prefix("serving ").and_then(|uris| uris.split(", ").next());
-            port = uri.and_then(|uri| uri.rsplit(':').next()?.parse().ok());
-            log.lock().unwrap().push_str(&line);
-        }
-        let copy = log.clone();
-        std::thread::spawn(move || {
-            lines.map_while(Result::ok).for_each(|line| copy.lock().unwrap().push_str(&line))
-        });
-        Self { child, port: port.unwrap(), log }
-    }
-
-    fn address(&self) -> SocketAddr {
-        ([127, 0, 0, 1], self.port).into()
-    }
-
-    fn uri(&self, path: &str) -> String {
-        format!("coap://{}{path}", self.address())
-    }
-}
-
-impl Drop for Server {
-    /// By SIGKILL, and so without a word to its folder: to `timeout`, and to its child.
-    fn drop(&mut self) {
-        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
-        for child in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
-            let _ = Command::new("kill").args(["-9", child]).status();
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn body(octets: usize) -> Vec<u8> {
-    (0..octets).map(|number| (number * number % 251) as u8).collect()
 }
 
 #[test]
@@ -206,10 +130,10 @@ fn our_client_and_server_speak_to_each_other_over_both_transports() {
 fn what_is_not_protected_is_unauthorized_unless_it_is_named() {
     let bench = Bench::new();
     let server = bench.serve(&["--unprotected", "/time"]);
-    assert!(text(&bench.ask(&["get", &server.uri("/body.bin")])).contains("4.01 Unauthorized"));
-    assert!(text(&bench.ask(&["put", &server.uri("/body.bin"), "--payload", "x"])).contains("4.01"));
-    assert!(text(&bench.ask(&["discover", &server.uri("")])).contains("4.01"));
-    assert!(bench.ask(&["get", &server.uri("/time")]).status.success());
+    assert!(text(&ask(&["get", &server.uri("/body.bin")])).contains("4.01 Unauthorized"));
+    assert!(text(&ask(&["put", &server.uri("/body.bin"), "--payload", "x"])).contains("4.01"));
+    assert!(text(&ask(&["discover", &server.uri("")])).contains("4.01"));
+    assert!(ask(&["get", &server.uri("/time")]).status.success());
     assert!(!Path::new(&(bench.path("root") + "/body.bin")).exists());
 }
 
@@ -226,7 +150,7 @@ fn a_context_has_the_rights_in_its_folder() {
     }
     fs::write(bench.path("server") + "/rights.json", r#"{"/time": ["get"]}"#).unwrap();
     drop(server);
-    let done = bench.ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
+    let done = ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
     assert!(text(&done).contains("rights.json") && text(&done).contains("`get`"), "{}", text(&done));
 }
 
@@ -237,7 +161,7 @@ fn other_keys_give_a_reason_and_no_payload() {
     let server = bench.serve(&[]);
     assert!(bench.failed(&["get", &server.uri("/time")], "other").contains("other keys"));
     let other = bench.path("third");
-    let done = bench.ask(&["keygen", &other, &bench.path("third-server"), "--client-id", "77"]);
+    let done = ask(&["keygen", &other, &bench.path("third-server"), "--client-id", "77"]);
     assert!(done.status.success());
     assert!(bench.failed(&["get", &server.uri("/time")], "third").contains("no such security context"));
 }
@@ -314,7 +238,7 @@ fn no_number_is_sent_twice_though_the_client_is_killed() {
 fn a_folder_is_used_by_one_process_and_on_one_machine() {
     let bench = Bench::new();
     let server = bench.serve(&[]);
-    let second = bench.ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
+    let second = ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
     assert_eq!(second.status.code(), Some(1));
     assert!(text(&second).contains("another process uses"), "{}", text(&second));
 
@@ -322,7 +246,7 @@ fn a_folder_is_used_by_one_process_and_on_one_machine() {
     let done = Command::new("cp").args(["-r", &bench.path("client"), &bench.path("copy")]).status().unwrap();
     assert!(done.success());
     assert!(bench.failed(&["get", &server.uri("/time")], "copy").contains("--moved"));
-    let done = bench.ask(&["get", &server.uri("/time"), "--oscore", &bench.path("copy"), "--moved"]);
+    let done = ask(&["get", &server.uri("/time"), "--oscore", &bench.path("copy"), "--moved"]);
     assert!(done.status.success(), "{}", text(&done));
 }
 
@@ -333,8 +257,8 @@ fn no_log_has_a_key() {
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
     let secret = settings["secret_hex"].as_str().unwrap();
     let server = bench.serve(&[]);
-    let done = bench.ask(&["get", &server.uri("/time"), "-v", "--timing", "--oscore", &bench.path("client")]);
-    let log = server.log.lock().unwrap().clone() + &text(&done);
+    let done = ask(&["get", &server.uri("/time"), "-v", "--timing", "--oscore", &bench.path("client")]);
+    let log = server.log() + &text(&done);
     assert!(log.contains("/time") || log.contains("2.05"), "{log}");
     assert!(!log.contains(secret) && !log.to_lowercase().contains(&secret.to_lowercase()));
     // A file that cannot be parsed is not quoted.
