@@ -9,7 +9,7 @@ use thinair_wire::time::Instant;
 
 use super::{BuildError, Site, SiteOutput};
 use crate::mtu::{Budget, BudgetError};
-use crate::seal::{Around, BadPeers, Insecure, Key, Keys, Over, PeerKeys, Seal, TwoWay};
+use crate::seal::{Around, BadPeers, Insecure, Key, Keyring, Keys, Over, PeerKeys, PublicKeys, Seal, TwoWay};
 use crate::site_config::{ALL_ADDRESSES, Carrier, Others, Packaging, Peer, Security, SiteConfig};
 
 /// Cause of octets on the carrier.
@@ -362,16 +362,24 @@ fn seal(config: &SiteConfig, peer: &Peer, number: usize) -> Result<Option<Seal>,
     Ok(match &config.security {
         Security::Open => None,
         Security::Insecure => Some(Seal::Insecure(Insecure::peers(vec![peer.address]))),
-        Security::Key { suite, .. } => {
-            // No secret: the datagrams are sent to nobody.
-            let keys = Keys::one(Key::new([1; 32]));
-            let peers =
-                vec![PeerKeys { keys: keys.into(), address: peer.address, keepalive: peer.keepalive }];
+        Security::Key { path, suite, rekey, .. } => {
+            let has_shared = path.is_some() || peer.key.is_some();
+            let keys = if has_shared { Keys::one(Key::new([1; 32])).into() } else { public_keys(number) };
+            let peers = vec![PeerKeys { keys, address: peer.address, keepalive: peer.keepalive }];
             let over = Over::of(&config.carrier);
             let random = Box::new(random(number as u64 + 1));
-            Some(Seal::TwoWay(TwoWay::new(Instant::ZERO, over, peers, *suite, [0; 8], random)?))
+            let mut two_way = TwoWay::new(Instant::ZERO, over, peers, *suite, [0; 8], random)?;
+            two_way.rekey(*rekey);
+            Some(Seal::TwoWay(two_way))
         }
     })
+}
+
+/// Public keys of an end. They are no secrets, as those that both ends share here: the datagrams are sent to nobody.
+fn public_keys(number: usize) -> Keyring {
+    let [ours, theirs] = [number, 1 - number].map(|end| Key::new([1 + end as u8; 32]));
+    let keys = PublicKeys::new(ours, theirs.public(), None).expect("two private keys that differ");
+    Keyring::new(None, Some(keys)).expect("there are keys")
 }
 
 /// Reproducible octets (SplitMix64).

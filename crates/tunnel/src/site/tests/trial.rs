@@ -39,6 +39,20 @@ fn the_sum_of_the_causes_is_that_of_the_datagrams() {
     }
 }
 
+/// 135 and 68 octets of UDP payload with public keys, 91 and 68 with a shared one.
+#[test]
+fn a_key_exchange_has_its_octets_by_either_kind_of_keys() {
+    let shared = text(7_001, 7_002, KEY);
+    let public = "private_key = \"own.key\"\n[[peer]]\nname = \"far\"\n\
+                  public_key = \"ANJNyPtSrzb2EBE8iRx4G1XF2hO/PMa9+C5JUwrYuTk=\"";
+    let public = shared.replace(KEY, public);
+    for (text, octets) in [(&shared, 91 + 68), (&public, 135 + 68)] {
+        let mut trial = Trial::new(&config(text), 0).unwrap();
+        trial.run_to(Duration::from_secs(10));
+        assert_eq!(trial.spent().of(TrialCause::KeyExchanges), octets + 2 * 28, "{text}");
+    }
+}
+
 #[test]
 fn an_idle_day_has_keepalives_alone() {
     for (keepalive, most) in [("", 0), ("keepalive = \"270s\"\n", 16_000), ("keepalive = \"27s\"\n", 155_000)]
