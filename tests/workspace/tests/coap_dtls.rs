@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
@@ -265,7 +266,7 @@ fn a_session_survives_a_new_address_of_the_client() {
     let before = relay.seen.lock().unwrap().len();
     *relay.moves.lock().unwrap() = true;
     let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
-    assert_eq!((&second["code"], &second["messages"]["sent"]), (&"2.05".into(), &1.into()), "{second}");
+    assert_eq!(second["code"], "2.05", "{second}");
     assert!(client.wait().unwrap().success());
     let seen = relay.seen.lock().unwrap().clone();
     // Records with a connection ID to the server, application data to the client, and no handshake.
@@ -290,11 +291,13 @@ fn a_session_survives_a_new_address_of_the_client() {
         "-Y",
         "coap",
     ]);
-    let done = tshark.arg("-r").arg(&file).args(["-T", "fields", "-e", "coap.code"]).output().unwrap();
-    let codes = String::from_utf8_lossy(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    println!("Wireshark decrypts codes {codes}");
-    // Two requests and their responses.
-    assert_eq!(codes, "1 69 1 69", "{}", text(&done));
+    let fields = ["-T", "fields", "-e", "coap.code", "-e", "coap.mid"];
+    let done = tshark.arg("-r").arg(&file).args(fields).output().unwrap();
+    // On a busy machine messages are sent again, with their Message IDs.
+    let messages = String::from_utf8_lossy(&done.stdout).lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let of = |code: &str| messages.iter().filter(|message| message.split('\t').next() == Some(code)).count();
+    println!("Wireshark decrypts {} requests and {} responses", of("1"), of("69"));
+    assert_eq!((of("1"), of("69"), messages.len()), (2, 2, 4), "{}", text(&done));
 }
 
 /// UDP datagram over IPv4 between a client and port 5684.
