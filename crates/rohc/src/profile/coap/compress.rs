@@ -8,7 +8,7 @@ use thinair_wire::window::Window;
 use super::confirm::DISTRUST;
 use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_long, long, msn_bits, short};
 use super::header;
-use super::learn::IpIdWatcher;
+use super::ip_id::IpIdWatcher;
 use super::message::CoapMessage;
 use super::note::changes;
 use super::ports::{ContextUse, FormerPort};
