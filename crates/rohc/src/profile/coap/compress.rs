@@ -117,6 +117,12 @@ impl Trial<'_> {
         !self.other_token && Carries { ip_id: false, ..self.x.carries }.is_nothing()
     }
 
+    /// True if another template would save nothing: the packet carries the IP-ID and the port of the client at most.
+    #[inline]
+    pub(super) fn is_as_good_as_any(&self) -> bool {
+        !self.other_token && Carries { ip_id: false, port: false, ..self.x.carries }.is_nothing()
+    }
+
     /// Approximate number of octets to carry.
     pub(super) fn cost(&self) -> u32 {
         let carries = &self.x.carries;
@@ -375,8 +381,8 @@ impl CoapSenderContext {
     /// True if a packet whose MSN goes back makes a change after all.
     #[inline]
     fn would_be_late(&self, x: &HeaderFields<'_>, templates: &Templates<'_>) -> bool {
-        let known = self.shared.template(x.template, templates);
-        self.goes_back(x) && known.is_none_or(|known| self.is_changing(x.template, known))
+        let known = || self.shared.template(x.template, templates);
+        self.goes_back(x) && known().is_none_or(|known| self.is_changing(x.template, known))
     }
 
     /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.

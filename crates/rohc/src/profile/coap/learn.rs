@@ -49,8 +49,10 @@ impl CoapSenderContext {
         memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<(), Refused> {
         let fits = self.try_on(message, trial, memory);
-        if fits && trial.is_perfect() {
-            self.hit(trial, config, memory);
+        if fits && trial.is_as_good_as_any() {
+            if !trial.x.carries.port {
+                self.hit(trial, config, memory);
+            }
             return Ok(());
         }
         self.choose_among_all(fits, message, trial, config, memory)
