@@ -38,6 +38,10 @@ const STEPS: u8 = 3;
 const USED_ONCE: usize = 8;
 const OTHER_CONTENTS: usize = 1;
 
+/// Number of blocks of a transfer up to which an octet for the Block option in each costs less than a template for the last one, which is
+/// defined anew in each of several packets as long as nothing acknowledges it.
+const SHORT_TRANSFER: u8 = 12;
+
 impl CoapSenderContext {
     /// Chooses the template that encodes a packet best. Creates or changes one if none is good.
     #[inline]
@@ -461,7 +465,8 @@ impl CoapSenderContext {
     }
 
     /// Merges several templates that were used once each and differ in the value of one option, which therefore
-    /// changes from packet to packet. One of them becomes the template of all.
+    /// changes from packet to packet; and without feedback those of the blocks of a short transfer. One of them becomes the template of
+    /// all.
     fn widen(
         &mut self,
         message: &CoapMessage<'_>,
@@ -477,8 +482,12 @@ impl CoapSenderContext {
             if !alike {
                 continue;
             }
+            // The answers of the other end need the number of a request's block.
+            let has_short_transfers = template.uses < SHORT_TRANSFER
+                && !self.establishment.is_two_way()
+                && !Template::is_own(message.message_type);
             let mut scratch = [0; MAX_OUTLINE];
-            let merged = merge(self.shared.outline(template), message, &mut scratch);
+            let merged = merge(self.shared.outline(template), message, has_short_transfers, &mut scratch);
             let Some(Merged { len, is_of_content }) = merged else { continue };
             if !is_of_content && template.uses > 1 {
                 continue;
@@ -561,8 +570,14 @@ struct Merged {
     is_of_content: bool,
 }
 
-/// Returns an outline that fits both a template and a message, if they differ only in values of constant options.
-fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<Merged> {
+/// Returns an outline that fits both a template and a message, if they differ only in values of constant options, or in a block of a short
+/// transfer.
+fn merge(
+    outline: &[u8],
+    message: &CoapMessage<'_>,
+    has_short_transfers: bool,
+    room: &mut [u8],
+) -> Option<Merged> {
     let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
     let mut dynamic = 0;
@@ -581,6 +596,10 @@ fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<M
                     Ok(all) => Class::Irregular(all),
                     Err(_) => return None,
                 }
+            }
+            Class::Block(_) | Class::BlockOfRequest(_) if has_short_transfers && option.value.len() == 1 => {
+                differs = true;
+                Class::Irregular(1)
             }
             Class::Irregular(_) if option.value.len() <= 255 => {
                 differs = true;
