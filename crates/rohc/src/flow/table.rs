@@ -18,7 +18,7 @@ use crate::storage::Slots;
 const NONE: u16 = u16::MAX;
 
 /// Bits of a hash that a link keeps.
-const HASH: u32 = 0x00FF_FFFF;
+pub(crate) const HASH: u32 = 0x00FF_FFFF;
 
 /// Number of least recently used contexts among which one of the same two hosts is searched for.
 const LOOKED_AT: usize = 256;
@@ -317,6 +317,12 @@ impl<'m> FlowTable<'m> {
         self.link_bucket(at);
         self.link_newest(at);
         Some(cid)
+    }
+
+    /// The bits of its hash that a context is filed under.
+    #[inline]
+    pub(crate) fn hash_of(&self, cid: Cid) -> u32 {
+        self.links.get(cid.index()).map_or(0, |link| link.tag & HASH)
     }
 
     /// Files a context under another hash.

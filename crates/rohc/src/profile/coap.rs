@@ -14,6 +14,7 @@ mod formats;
 #[cfg(test)]
 mod formats_test;
 mod header;
+mod ip_id;
 mod learn;
 mod long;
 mod message;

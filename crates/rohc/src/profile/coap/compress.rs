@@ -8,7 +8,7 @@ use thinair_wire::window::Window;
 use super::confirm::DISTRUST;
 use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_long, long, msn_bits, short};
 use super::header;
-use super::learn::IpIdWatcher;
+use super::ip_id::IpIdWatcher;
 use super::message::CoapMessage;
 use super::note::changes;
 use super::ports::{ContextUse, FormerPort};
@@ -115,6 +115,12 @@ impl Trial<'_> {
     #[inline]
     pub(super) fn is_perfect(&self) -> bool {
         !self.other_token && Carries { ip_id: false, ..self.x.carries }.is_nothing()
+    }
+
+    /// True if another template would save nothing: the packet carries the IP-ID and the port of the client at most.
+    #[inline]
+    pub(super) fn is_as_good_as_any(&self) -> bool {
+        !self.other_token && Carries { ip_id: false, port: false, ..self.x.carries }.is_nothing()
     }
 
     /// Approximate number of octets to carry.
@@ -375,8 +381,8 @@ impl CoapSenderContext {
     /// True if a packet whose MSN goes back makes a change after all.
     #[inline]
     fn would_be_late(&self, x: &HeaderFields<'_>, templates: &Templates<'_>) -> bool {
-        let known = self.shared.template(x.template, templates);
-        self.goes_back(x) && known.is_none_or(|known| self.is_changing(x.template, known))
+        let known = || self.shared.template(x.template, templates);
+        self.goes_back(x) && known().is_none_or(|known| self.is_changing(x.template, known))
     }
 
     /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.

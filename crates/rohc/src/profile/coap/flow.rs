@@ -8,6 +8,7 @@ use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused, address_words};
 use crate::flow::sender::{Departure, Flows, Sender, Start};
+use crate::flow::table::HASH;
 use crate::id::ProfileId;
 
 impl Sender for CoapSenderContext {
@@ -53,19 +54,25 @@ impl Sender for CoapSenderContext {
         if path.port_mode == PortMode::Fixed {
             return flows.find(message);
         }
-        if let Some(newest) = flows.table.latest().next()
-            && flows.table.context(newest).is_some_and(|context: &Self| context.is_flow_of(path))
-        {
+        let newest = flows.table.latest().next().and_then(|cid| Some((cid, flows.context(cid)?)));
+        if let Some((newest, _)) = newest.filter(|(_, context)| context.is_flow_of(path)) {
             return Ok(newest);
         }
-        let hash = flows.table.hash(path);
-        let shared = flows.table.find(hash, |_, context: &Self| context.is_shared_by(path)).ok_or(hash);
-        if shared
-            .is_ok_and(|cid| flows.table.context(cid).is_some_and(|context: &Self| context.is_flow_of(path)))
-        {
-            return shared;
-        }
-        let own = flows.table.hash(&OwnContext(path));
+        // Flows of the same hosts share one context.
+        let shared = if let Some((newest, _)) = newest.filter(|(_, context)| context.is_shared_by(path)) {
+            Ok(newest)
+        } else {
+            let hash = flows.table.hash(path);
+            let found = flows.table.find(hash, |_, context: &Self| context.is_shared_by(path));
+            if let Some(cid) = found
+                && flows.context(cid).is_some_and(|context| context.is_flow_of(path))
+            {
+                return Ok(cid);
+            }
+            found.ok_or(hash)
+        };
+        let hash = shared.map_or_else(|hash| hash & HASH, |cid| flows.table.hash_of(cid));
+        let own = flows.table.hash(&OwnContext { hash, port: path.port() });
         if let Some(cid) = flows.table.find(own, |_, context: &Self| context.is_flow_of(path)) {
             return Ok(cid);
         }
@@ -139,12 +146,16 @@ impl FlowKey for CoapMessage<'_> {
 }
 
 /// Key of a context that no other flow takes over.
-struct OwnContext<'a>(&'a CoapPath);
+struct OwnContext {
+    /// That of the context that flows of the same hosts share.
+    hash: u32,
+    port: u16,
+}
 
-impl FlowKey for OwnContext<'_> {
+impl FlowKey for OwnContext {
+    #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        self.0.key(&mut word);
-        word(u64::from(self.0.port()) | 1 << 16);
+        word(u64::from(self.hash) << 16 | u64::from(self.port));
     }
 }
 

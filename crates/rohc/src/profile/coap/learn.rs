@@ -10,7 +10,7 @@ use super::compress::{CoapSenderContext, CoapSenderMemory, Trial};
 use super::header::{self, near};
 use super::message::{CoapMessage, partial_iv, uint};
 use super::outline::{Class, Entries, HoleKind, Holes, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
-use super::state::{CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
+use super::state::{CoapToken, MessageIdMode, Template, TokenMode};
 use super::{Carries, HeaderFields, OBSERVE};
 use crate::compressor::CompressorConfig;
 use crate::compressor::Refused;
@@ -25,13 +25,10 @@ const OSCORE: u16 = 9;
 const OF_CONTENT: [u16; 4] = [4, 14, 28, 60];
 
 /// Increase of the misses of a template for a wrong prediction; a correct one subtracts 1.
-const MISS: u8 = 4;
+pub(super) const MISS: u8 = 4;
 
 /// Number of misses from which on a field counts as behaving in another way.
-const TOO_MANY: u8 = 10;
-
-/// Number of packets in a row in which an IP-ID must count to be (again) a counter.
-const RUN: u8 = 8;
+pub(super) const TOO_MANY: u8 = 10;
 
 /// Number of packets with equal unexpected steps after which a template is created for them.
 const STEPS: u8 = 3;
@@ -40,6 +37,10 @@ const STEPS: u8 = 3;
 /// that differ, used once or more, in options alone that change with the content.
 const USED_ONCE: usize = 8;
 const OTHER_CONTENTS: usize = 1;
+
+/// Number of blocks of a transfer up to which an octet for the Block option in each costs less than a template for the last one, which is
+/// defined anew in each of several packets as long as nothing acknowledges it.
+const SHORT_TRANSFER: u8 = 12;
 
 impl CoapSenderContext {
     /// Chooses the template that encodes a packet best. Creates or changes one if none is good.
@@ -52,8 +53,10 @@ impl CoapSenderContext {
         memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<(), Refused> {
         let fits = self.try_on(message, trial, memory);
-        if fits && trial.is_perfect() {
-            self.hit(trial, config, memory);
+        if fits && trial.is_as_good_as_any() {
+            if !trial.x.carries.port {
+                self.hit(trial, config, memory);
+            }
             return Ok(());
         }
         self.choose_among_all(fits, message, trial, config, memory)
@@ -462,7 +465,8 @@ impl CoapSenderContext {
     }
 
     /// Merges several templates that were used once each and differ in the value of one option, which therefore
-    /// changes from packet to packet. One of them becomes the template of all.
+    /// changes from packet to packet; and without feedback those of the blocks of a short transfer. One of them becomes the template of
+    /// all.
     fn widen(
         &mut self,
         message: &CoapMessage<'_>,
@@ -478,8 +482,12 @@ impl CoapSenderContext {
             if !alike {
                 continue;
             }
+            // The answers of the other end need the number of a request's block.
+            let has_short_transfers = template.uses < SHORT_TRANSFER
+                && !self.establishment.is_two_way()
+                && !Template::is_own(message.message_type);
             let mut scratch = [0; MAX_OUTLINE];
-            let merged = merge(self.shared.outline(template), message, &mut scratch);
+            let merged = merge(self.shared.outline(template), message, has_short_transfers, &mut scratch);
             let Some(Merged { len, is_of_content }) = merged else { continue };
             if !is_of_content && template.uses > 1 {
                 continue;
@@ -562,8 +570,14 @@ struct Merged {
     is_of_content: bool,
 }
 
-/// Returns an outline that fits both a template and a message, if they differ only in values of constant options.
-fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<Merged> {
+/// Returns an outline that fits both a template and a message, if they differ only in values of constant options, or in a block of a short
+/// transfer.
+fn merge(
+    outline: &[u8],
+    message: &CoapMessage<'_>,
+    has_short_transfers: bool,
+    room: &mut [u8],
+) -> Option<Merged> {
     let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
     let mut dynamic = 0;
@@ -582,6 +596,10 @@ fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<M
                     Ok(all) => Class::Irregular(all),
                     Err(_) => return None,
                 }
+            }
+            Class::Block(_) | Class::BlockOfRequest(_) if has_short_transfers && option.value.len() == 1 => {
+                differs = true;
+                Class::Irregular(1)
             }
             Class::Irregular(_) if option.value.len() <= 255 => {
                 differs = true;
@@ -625,107 +643,6 @@ impl Class<'_> {
             Self::Static(value) => value.len(),
             Self::Prefix(len, _) => usize::from(len),
             _ => 0,
-        }
-    }
-}
-
-/// Behavior of the IP-ID of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IpIdWatcher {
-    last: u16,
-    last_msn: u16,
-    seen: bool,
-    misses: u8,
-    /// Numbers of packets in a row that were equal, that counted with the MSN, and that moved a little.
-    same: u8,
-    counted: u8,
-    small: u8,
-}
-
-impl IpIdWatcher {
-    /// Initial mode of a flow.
-    pub(super) fn first(ip_id: u16) -> IpIdMode {
-        // RFC 6864: an IP-ID of an atomic datagram is often zero throughout.
-        if ip_id == 0 { IpIdMode::Constant } else { IpIdMode::Counted }
-    }
-
-    /// Records the next flow label, folded, and returns `Irregular` if every packet is to carry its own: a change less than [`RUN`]
-    /// packets behind the last one, or behind the start, shows that clients take a new label with each port.
-    #[inline]
-    pub(super) fn watch_label(&mut self, mode: IpIdMode, label: u16) -> IpIdMode {
-        let same = self.seen && label == self.last;
-        let run = self.same;
-        self.last = label;
-        self.same = if same { run.saturating_add(1) } else { 0 };
-        let seen = core::mem::replace(&mut self.seen, true);
-        match mode {
-            IpIdMode::Irregular if same && run >= 2 * RUN => IpIdMode::Constant,
-            IpIdMode::Irregular => IpIdMode::Irregular,
-            _ if seen && !same && run < RUN => IpIdMode::Irregular,
-            _ => mode,
-        }
-    }
-
-    /// Records that the flow label is that of the context again.
-    #[inline]
-    pub(super) fn count_same_label(&mut self) {
-        self.same = self.same.saturating_add(1);
-    }
-
-    /// Records the next IP-ID, and returns the mode that encodes the next ones with fewest octets.
-    /// A flow that begins has no last one.
-    pub(super) fn watch(
-        &mut self,
-        mode: IpIdMode,
-        ip_id: u16,
-        msn: u16,
-        unsettled: bool,
-        begins: bool,
-    ) -> IpIdMode {
-        let step = ip_id.wrapping_sub(self.last);
-        let same = step == 0;
-        let counted = step == msn.wrapping_sub(self.last_msn);
-        let small = step.wrapping_add(4) < 40;
-        let seen = self.seen;
-        (self.last, self.last_msn, self.seen) = (ip_id, msn, true);
-        if !seen || begins {
-            return mode;
-        }
-        let run = |run: u8, goes_on: bool| if goes_on { run.saturating_add(1) } else { 0 };
-        self.same = run(self.same, same);
-        self.counted = run(self.counted, counted);
-        self.small = run(self.small, small);
-        let right = match mode {
-            IpIdMode::Constant => same,
-            IpIdMode::Counted => counted,
-            IpIdMode::Lsb => small,
-            IpIdMode::Irregular => true,
-        };
-        self.misses = if right { self.misses.saturating_sub(1) } else { self.misses.saturating_add(MISS) };
-        let settled_run = 2 * RUN;
-        let better = match mode {
-            IpIdMode::Constant | IpIdMode::Counted => None,
-            _ if self.same >= settled_run => Some(IpIdMode::Constant),
-            _ if self.counted >= settled_run => Some(IpIdMode::Counted),
-            IpIdMode::Irregular if self.small >= settled_run => Some(IpIdMode::Lsb),
-            IpIdMode::Irregular | IpIdMode::Lsb => None,
-        };
-        if let Some(better) = better {
-            self.misses = 0;
-            return better;
-        }
-        if right || self.misses < TOO_MANY && !unsettled {
-            return mode;
-        }
-        self.misses = 0;
-        if counted {
-            IpIdMode::Counted
-        } else if same {
-            IpIdMode::Constant
-        } else if small {
-            IpIdMode::Lsb
-        } else {
-            IpIdMode::Irregular
         }
     }
 }

@@ -5,7 +5,7 @@
 use thinair_wire::time::Instant;
 
 use super::compress::{CoapSenderContext, CoapSenderMemory, MessageToSend};
-use super::learn::IpIdWatcher;
+use super::ip_id::IpIdWatcher;
 use super::outline::Holes;
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, PortMode, Template, Templates};
 use super::{CoapMemory, HeaderFields, header};

@@ -247,6 +247,27 @@ impl CoapSenderContext {
         }
     }
 
+    /// Requires what the next packets have to carry of other templates behind a packet that has initialized the context.
+    #[cold]
+    fn note_initialization(
+        &mut self,
+        x: &HeaderFields<'_>,
+        format: Format,
+        config: &CompressorConfig,
+        templates: &mut Templates<'_>,
+    ) {
+        for number in self.shared.numbers().filter(|&number| number != x.template) {
+            let Some(template) = self.shared.template_mut(number, templates) else { continue };
+            if format == Format::IrCr {
+                // It also restarts the other templates of the base, which then have no anchors.
+                template.anchors_left = config.repetitions;
+            } else if !x.keep {
+                // It restarts the context: templates defined by a base or by previous packets are dropped.
+                template.left = config.repetitions;
+            }
+        }
+    }
+
     /// Counts the fields that a packet has carried, and returns true if it was a refresh.
     #[inline(never)]
     pub(super) fn note_sent(
@@ -263,15 +284,8 @@ impl CoapSenderContext {
             || self.again & again != 0 && !initializes;
         self.again &= !again;
         self.opened |= initializes;
-        for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
-            let Some(template) = self.shared.template_mut(number, templates) else { continue };
-            if format == Format::IrCr {
-                // It also restarts the other templates of the base, which then have no anchors.
-                template.anchors_left = config.repetitions;
-            } else if !x.keep {
-                // It restarts the context: templates defined by a base or by previous packets are dropped.
-                template.left = config.repetitions;
-            }
+        if initializes {
+            self.note_initialization(x, format, config, templates);
         }
         let anchor = if Template::is_own(x.message_type) { changes::OWN } else { changes::ECHOED };
         let pending = &mut self.pending;

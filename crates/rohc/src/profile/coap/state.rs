@@ -166,9 +166,14 @@ impl CoapPath {
     }
 
     /// True if two flows differ in the port of the client at most.
+    #[inline]
     pub(super) fn is_alike(&self, other: &Self) -> bool {
-        let is_destination = |path: &Self| path.port_mode == PortMode::Destination;
-        is_destination(self) == is_destination(other) && self.with_port(other.port()).is_flow_of(other)
+        let end = |path: &Self| match path.port_mode {
+            PortMode::Destination => (true, path.source_port),
+            PortMode::Fixed | PortMode::Source | PortMode::SourceInEach => (false, path.destination_port),
+        };
+        (self.source, self.destination, self.v6, end(self))
+            == (other.source, other.destination, other.v6, end(other))
     }
 
     /// Name of the flow, equal at both ends. Flows that differ in a port of the client that may change have one name.
@@ -309,7 +314,7 @@ impl CoapState {
         let carries = x.carries;
         // A late packet, or a duplicate, may be one of the flow before.
         if x.port != self.path.port() && x.msn.wrapping_sub(self.msn).cast_signed() >= 0 {
-            self.path = self.path.with_port(x.port);
+            [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
         }
         self.msn = x.msn;
         self.current = x.template;

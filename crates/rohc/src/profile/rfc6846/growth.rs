@@ -23,6 +23,12 @@ const PAUSE: u64 = 8;
 /// Packets from one [`Mark`] to the next.
 const MARKED: u16 = 64;
 
+/// Packets behind a mark from which on it does not tell the growth of the offset of an IP-ID, which may have come round in an outage.
+const FORGOTTEN: u16 = 8 * MARKED;
+
+/// Largest growth of the offset of an IP-ID since a mark.
+const MOST_GROWN: u16 = 1 << 12;
+
 /// The numbers of a packet.
 #[inline]
 pub(super) fn numbers(state: &TcpState) -> [u32; NUMBERS] {
@@ -139,12 +145,16 @@ impl TcpReceiverContext {
 
     /// Returns the growth of the offset of the IP-ID, and the number of packets in which it has grown.
     pub(super) fn grown_offset(&self, last: &TcpState) -> (u16, u16) {
-        let mark = &self.marks[0];
-        let grown = last.ip_id_offset().wrapping_sub(mark.offset);
-        let packets = last.msn.wrapping_sub(mark.msn).max(1);
+        let [older, newer] = self.marks.map(|mark| (mark, last.msn.wrapping_sub(mark.msn)));
+        let is_told = older.1 <= FORGOTTEN || i64::from(newer.1) < LATEST;
+        let (mark, packets) = if is_told { older } else { newer };
+        if packets > FORGOTTEN {
+            return (MOST_GROWN, MARKED);
+        }
+        let (grown, packets) = (last.ip_id_offset().wrapping_sub(mark.offset), packets.max(1));
         // A flow that has just begun gives no reliable growth.
         let least = if i64::from(packets) < LATEST { packets } else { 0 };
-        (grown.clamp(least, 1 << 12), packets)
+        (grown.clamp(least, MOST_GROWN), packets)
     }
 
     /// Estimates the number of packets for the octets that were sent and acknowledged since the `last` one.
@@ -221,4 +231,34 @@ pub(super) fn octets(next: &TcpState, last: &TcpState) -> i64 {
 #[inline]
 pub(super) fn distance(new: u32, old: u32) -> i64 {
     i64::from(new.wrapping_sub(old).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::Behavior;
+    use super::*;
+
+    /// A packet of a flow whose IP-ID has grown by 6 with each MSN.
+    fn packet(msn: u16) -> TcpState {
+        let mut state = TcpState { msn, ip_count: 1, ..TcpState::EMPTY };
+        state.inner_mut().behavior = Behavior::Sequential;
+        state.inner_mut().header.id = msn.wrapping_mul(6);
+        state
+    }
+
+    #[test]
+    fn behind_an_outage_ip_ids_do_not_seem_to_grow_more_slowly() {
+        let mut context = TcpReceiverContext::new();
+        let grows = |context: &TcpReceiverContext, msn: u16| {
+            let (grown, packets) = context.grown_offset(&packet(msn));
+            f64::from(grown) / f64::from(packets)
+        };
+        context.marks = [100, 164].map(|msn| Mark::of(&packet(msn)));
+        assert_eq!(grows(&context, 200), 5.0);
+        // An outage of 3,000 packets; then a new mark, which tells the growth as soon as there are some packets behind it.
+        assert!(grows(&context, 3_200) >= 5.0);
+        context.marks = [164, 3_200].map(|msn| Mark::of(&packet(msn)));
+        assert!(grows(&context, 3_201) >= 5.0);
+        assert_eq!(grows(&context, 3_230), 5.0);
+    }
 }
