@@ -356,7 +356,7 @@ impl Analysis {
                 };
                 sums.add(packet.sending.from, &layers, packet.is_first, trip, settings);
                 sums.gaps.add(gap);
-                self.octets_out.push(trip.len as u64 + trip.feedback_len());
+                self.octets_out.push(trip.len as u64 + trip.feedback.bytes);
                 let header_out = layers.all_headers() as usize;
                 self.header_sizes_out[at].add(header_out);
                 self.header_out.push(header_out);
