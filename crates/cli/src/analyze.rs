@@ -73,8 +73,8 @@ pub(crate) struct AnalyzeArguments {
     /// Number of threads; the result does not depend on it
     ///
     /// Each thread carries the packets of some schemes, and of some --partitions.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    jobs: u16,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
     #[command(flatten)]
     channel: ChannelOptions,
     /// Number of parallel channels of each link, each with contexts of its own
@@ -155,6 +155,13 @@ pub(crate) struct AnalyzeArguments {
 
 impl AnalyzeArguments {
     /// Files that contain the packets after the command has ended; none for a live capture that is not
+    /// Number of threads.
+    fn jobs(&self) -> u16 {
+        let processors =
+            || std::thread::available_parallelism().map_or(1, |processors| processors.get().min(256) as u16);
+        self.jobs.unwrap_or_else(processors)
+    }
+
     /// written to a file.
     fn kept(&self) -> &[PathBuf] {
         match &self.live.interface {
@@ -237,7 +244,7 @@ fn analyzed(
     }
     settings.schemes = schemes(arguments, settings, &survey);
     begin(Reading::Analysis);
-    captures.analyze(settings, &survey, arguments.jobs)
+    captures.analyze(settings, &survey, arguments.jobs())
 }
 
 /// Prints a document that is written in pieces.

@@ -292,6 +292,7 @@ fn the_number_of_threads_changes_no_octet_and_that_of_partitions_does() {
 fn threads_share_the_schemes_of_a_single_channel() {
     let output = thinair(&[ONE, "--jobs", "2", "--json"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(stdout(&output), stdout(&thinair(&[ONE, "--jobs", "1", "--json"])));
     assert_eq!(stdout(&output), stdout(&thinair(&[ONE, "--json"])));
 }
 

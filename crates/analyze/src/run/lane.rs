@@ -128,7 +128,8 @@ pub(super) fn carry<T>(
     };
     let done = thread::scope(|scope| {
         for _ in 0..others {
-            scope.spawn(work);
+            // Where no thread can be started, this one does all of the work.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         let done = meanwhile();
         work();

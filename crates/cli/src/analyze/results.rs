@@ -45,7 +45,7 @@ impl Results {
         let names = captures.iter().map(|(name, _)| name.clone());
         let line = ["thinair analyze".to_owned()].into_iter().chain(options).chain(["--".to_owned()]);
         let Line { mut arguments } = Line::try_parse_from(line.chain(names))?;
-        arguments.jobs = 1;
+        arguments.jobs = Some(1);
         let is_of_files = arguments.tariff.is_some() || arguments.html.is_some();
         anyhow::ensure!(!is_of_files, "--tariff and --html are options of the command");
         let mut settings = settings(&arguments).map_err(anyhow::Error::msg)?;
