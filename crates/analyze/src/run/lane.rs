@@ -38,6 +38,8 @@ pub(super) struct BatchPacket {
     pub(super) layers: LayerEnds,
     /// Time on the axis of all inputs, in nanoseconds.
     pub(super) nanos: u64,
+    /// Time in nanoseconds since 1970.
+    pub(super) clock: u64,
 }
 
 impl Batch {

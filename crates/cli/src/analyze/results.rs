@@ -52,7 +52,7 @@ impl Results {
         settings.bases = arguments.channel.bases()?;
         if let Some((name, text)) = tariff {
             let tariff = Tariff::read(text).map_err(|error| anyhow::anyhow!("{name}, {error}"))?;
-            settings.set_tariff(tariff);
+            super::set_tariff(&mut settings, tariff)?;
         }
         let mut captures = Captures::named(captures);
         let outcome = analyzed(&arguments, &mut settings, &mut captures, begin)?;
