@@ -347,7 +347,7 @@ impl Place<'_> {
 
     fn session(&self, entry: &SessionEntry, packet_step: u32) -> Result<Session, TariffError> {
         let step = self.within("step", &entry.step, SESSION_SIZES)? as u32;
-        if step % packet_step != 0 {
+        if !step.is_multiple_of(packet_step) {
             let reason =
                 format!("invalid step {step} of a session: no multiple of {packet_step}, that of a packet");
             return self.wrong(&entry.step, reason);

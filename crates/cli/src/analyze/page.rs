@@ -73,6 +73,7 @@ fn summary(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> 
     };
     let mean = |octets: u64| N.number(words::per_packet(octets, packets), 1);
     let header = change(mean(traffic.layers_in.all_headers()), mean(best.layers_out.all_headers()));
+    let octets = change(N.integer(traffic.bytes_in.into()), N.integer(best.sent_bytes().into()));
     let fewer = if best.saved_ratio < 0.0 { "more octets sent" } else { "fewer octets sent" };
     let [paid, left] = price(settings, outcome, best).unwrap_or_else(|| {
         let paid = Tile::new("octets of IP packets", Cell::integer(traffic.bytes_in));
@@ -86,7 +87,7 @@ fn summary(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> 
         Tile::new(words::cause(row), Cell::Percent(row.share)).detail(detail)
     });
     let saved = Tile::new(fewer, Cell::Percent(best.saved_ratio.abs()))
-        .detail(format!("headers of a packet: {header}\u{a0}B, mean"));
+        .detail(format!("{octets} octets; headers of a packet, mean: {header}\u{202f}B"));
     section.tiles([Some(paid), largest, Some(saved), Some(left)].into_iter().flatten())
 }
 
