@@ -125,7 +125,7 @@ def analysis(path: str, rounds: int) -> None:
             split = {"schemes": SCHEMES, "partitions": PARTITIONS, "shards": 2, "client": client}
             dask.append((timed(lambda: thinair.dask.analyze(path, **split)), both))
             two_threads.append((timed(lambda: threads(path)), both))
-            one = timed(command("analyze", path, *options))
+            one = timed(command("analyze", path, *options, "--jobs", "1"))
             jobs.append((timed(command("analyze", path, *options, "--jobs", "2")) / one, both / alone))
     ratio("two workers of Dask, beside two processes with a shard each", dask, 0.95)
     ratio("two threads of Python, beside them", two_threads, 0.95)

@@ -19,7 +19,7 @@ const TARIFFS: [&str; 5] = [
     include_str!("../../../docs/tariffs/iridium-sbd-rockblock.toml"),
     include_str!("../../../docs/tariffs/narrowband-satellite.toml"),
     include_str!("../../../docs/tariffs/skylo-monogoto.toml"),
-    include_str!("../../../docs/tariffs/telnyx-100-mb.toml"),
+    include_str!("../../../docs/tariffs/telnyx.toml"),
 ];
 
 const EXAMPLE: &[u8] = include_bytes!("../../../captures/coap_udp6_observe.pcap");

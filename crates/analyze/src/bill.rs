@@ -10,8 +10,13 @@ use thinair_wire::header::coap::{Coap, Code, Type};
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
+pub(crate) use self::remedies::Remedies;
+use self::remedies::RemedyFlow;
 use crate::packet::{ParsedPacket, RtpTrace};
 use crate::tls::TlsRecords;
+
+mod http;
+mod remedies;
 
 /// Reason for which octets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,6 +51,22 @@ pub enum BillCause {
 }
 
 impl BillCause {
+    /// True if the remedy is tried on the packets.
+    fn is_tried(self, protocol: &str) -> bool {
+        match self {
+            Self::Handshakes | Self::Keepalives | Self::NamesAndTime | Self::LinkNoise => true,
+            Self::Acknowledgments => protocol == "coap",
+            Self::Payload
+            | Self::LinkHeaders
+            | Self::IpHeaders
+            | Self::TransportHeaders
+            | Self::ApplicationHeaders
+            | Self::Retransmissions
+            | Self::PathProbes
+            | Self::OtherFrames => false,
+        }
+    }
+
     /// Remedy in a few words, for octets of a protocol; `None` where there is none.
     pub fn remedy(self, protocol: &str) -> Option<&'static str> {
         match self {
@@ -53,7 +74,7 @@ impl BillCause {
             Self::LinkHeaders => Some("fewer, larger packets"),
             Self::IpHeaders => Some("header compression"),
             Self::TransportHeaders | Self::ApplicationHeaders => Some("header compression, with those of IP"),
-            Self::Handshakes => Some("longer connections; session resumption"),
+            Self::Handshakes => Some("one connection for several requests; session resumption"),
             Self::Acknowledgments if protocol == "coap" => Some("messages without confirmation"),
             Self::Acknowledgments => Some("header compression"),
             Self::Keepalives => Some("a longer interval, just below the timeout of the NAT"),
@@ -96,6 +117,8 @@ struct BillSum {
     protocol: std::borrow::Cow<'static, str>,
     packets: u64,
     bytes: u64,
+    /// Octets that the remedy saves, if it is tried packet by packet.
+    saves: u64,
 }
 
 /// State of a flow that decides about causes.
@@ -108,6 +131,10 @@ pub(crate) struct BillFlow {
     messages: [u64; 8],
     oldest: usize,
     rtp: Option<RtpTrace>,
+    remedy: RemedyFlow,
+    /// Time of the latest packet, in nanoseconds, and the time without one before it.
+    latest: u64,
+    silence: u64,
 }
 
 impl Bill {
@@ -124,7 +151,10 @@ impl Bill {
             Some(ethertype) if LLC.contains(&ethertype) => (BillCause::LinkNoise, "llc"),
             Some(_) | None => (BillCause::OtherFrames, "other"),
         };
-        self.add(cause, protocol, octets(record));
+        let octets = octets(record);
+        // No router forwards these.
+        let saves = if cause == BillCause::LinkNoise { octets } else { 0 };
+        self.add(cause, protocol, octets, saves);
     }
 
     /// Adds the frame of a packet, or of its last fragment.
@@ -134,10 +164,17 @@ impl Bill {
         packet: &ParsedPacket<'_>,
         flow: &mut BillFlow,
         ports: &Ports,
+        remedies: &mut Remedies,
     ) {
-        let all = octets(record);
-        match Content::of(packet, flow, ports) {
-            Content::Whole(cause, protocol) => self.add(cause, protocol, all),
+        let (all, now) = (octets(record), record.time.as_nanos());
+        (flow.latest, flow.silence) = (now, now.saturating_sub(flow.latest));
+        let content = Content::of(packet, flow, ports, remedies);
+        remedies.http(packet, all, matches!(content, Content::Data { .. }));
+        match content {
+            Content::Whole(cause, protocol) => {
+                let saves = remedies.of_whole((cause, protocol), packet, flow, now, all);
+                self.add(cause, protocol, all, saves);
+            }
             Content::Data { application, handshake, protocol } => {
                 // If the packet was compressed, or in fragments, on the link, the frame lacks headers at its front.
                 let mut left = all;
@@ -146,30 +183,47 @@ impl Bill {
                     left -= taken;
                     taken
                 };
+                let polled = if protocol == "coap" { remedies.of_coap(packet, all) } else { 0 };
                 let data = packet.octets.len() - packet.headers();
+                let (payload, handshake) = (take(data - application - handshake), take(handshake));
                 let parts = [
-                    (BillCause::Payload, protocol, take(data - application - handshake)),
-                    (BillCause::Handshakes, protocol, take(handshake)),
-                    (BillCause::ApplicationHeaders, protocol, take(application)),
-                    (BillCause::TransportHeaders, "transport", take(packet.transport)),
-                    (BillCause::IpHeaders, "ip", take(packet.ip)),
+                    (BillCause::Payload, protocol, payload, polled),
+                    (
+                        BillCause::Handshakes,
+                        protocol,
+                        handshake,
+                        remedies.of_handshake(packet, flow, now, handshake),
+                    ),
+                    (BillCause::ApplicationHeaders, protocol, take(application), 0),
+                    (BillCause::TransportHeaders, "transport", take(packet.transport), 0),
+                    (BillCause::IpHeaders, "ip", take(packet.ip), 0),
                 ];
-                for (cause, protocol, octets) in parts {
-                    self.add(cause, protocol, octets);
+                for (cause, protocol, octets, saves) in parts {
+                    self.add(cause, protocol, octets, saves);
                 }
-                self.add(BillCause::LinkHeaders, "link", left);
+                self.add(BillCause::LinkHeaders, "link", left, 0);
             }
         }
     }
 
-    fn add(&mut self, cause: BillCause, protocol: &'static str, bytes: u64) {
+    fn add(&mut self, cause: BillCause, protocol: &'static str, bytes: u64, saves: u64) {
         if bytes == 0 {
             return;
         }
         let is_it = |sum: &BillSum| sum.cause == cause && sum.protocol == protocol;
         match self.0.iter_mut().find(|sum| is_it(sum)) {
-            Some(sum) => (sum.packets, sum.bytes) = (sum.packets + 1, sum.bytes + bytes),
-            None => self.0.push(BillSum { cause, protocol: protocol.into(), packets: 1, bytes }),
+            Some(sum) => {
+                (sum.packets, sum.bytes, sum.saves) = (sum.packets + 1, sum.bytes + bytes, sum.saves + saves);
+            }
+            None => self.0.push(BillSum { cause, protocol: protocol.into(), packets: 1, bytes, saves }),
+        }
+    }
+
+    /// Adds octets that remedies save of a whole capture.
+    pub(crate) fn finish(&mut self, remedies: Remedies) {
+        let is_http = |sum: &&mut BillSum| sum.cause == BillCause::Payload && sum.protocol == "http";
+        if let Some(sum) = self.0.iter_mut().find(is_http) {
+            sum.saves += remedies.of_http();
         }
     }
 
@@ -179,7 +233,9 @@ impl Bill {
             let is_it = |sum: &BillSum| sum.cause == more.cause && sum.protocol == more.protocol;
             match self.0.iter_mut().find(|sum| is_it(sum)) {
                 Some(sum) => {
-                    (sum.packets, sum.bytes) = (sum.packets + more.packets, sum.bytes + more.bytes);
+                    sum.packets += more.packets;
+                    sum.bytes += more.bytes;
+                    sum.saves += more.saves;
                 }
                 None => self.0.push(more.clone()),
             }
@@ -195,13 +251,29 @@ impl Bill {
             packets: sum.packets,
             bytes: sum.bytes,
             share: sum.bytes as f64 / all as f64,
-            remedy: sum.cause.remedy(&sum.protocol),
-            saves_bytes: compressed.filter(|_| sum.cause == BillCause::IpHeaders),
+            remedy: match sum.cause {
+                BillCause::Payload if sum.protocol == "http" => Some("CoAP instead of HTTP"),
+                BillCause::Payload if sum.saves > 0 => Some("Observe instead of polling"),
+                cause => cause.remedy(&sum.protocol),
+            },
+            saves_bytes: match sum.cause {
+                BillCause::IpHeaders => compressed,
+                cause => (sum.saves > 0 || cause.is_tried(&sum.protocol)).then_some(sum.saves),
+            },
         };
         let mut rows: Vec<_> = self.0.iter().map(row).collect();
         rows.sort_by(|a, b| (b.bytes, a.cause, &a.protocol).cmp(&(a.bytes, b.cause, &b.protocol)));
         rows
     }
+}
+
+/// Silence before a keepalive of MQTT, in nanoseconds: the shortest that programs keep is 5 s.
+const MQTT_SILENCE: u64 = 4_000_000_000;
+
+/// True for a record of TLS whose data of an application has two octets, as PINGREQ and PINGRESP of MQTT have: with type and tag
+/// in TLS 1.3; with a tag, and in AES-GCM with a nonce, in TLS 1.2.
+fn is_one_record_of_two_octets(data: &[u8]) -> bool {
+    matches!(*data, [23, 3, _, 0, length @ (18 | 19 | 26), ref rest @ ..] if rest.len() == usize::from(length))
 }
 
 /// Octets of a frame on the link.
@@ -224,7 +296,7 @@ enum Content {
 }
 
 impl Content {
-    fn of(packet: &ParsedPacket<'_>, flow: &mut BillFlow, ports: &Ports) -> Self {
+    fn of(packet: &ParsedPacket<'_>, flow: &mut BillFlow, ports: &Ports, remedies: &mut Remedies) -> Self {
         const ICMP: u8 = 1;
         const IGMP: u8 = 2;
         const ICMPV6: u8 = 58;
@@ -234,7 +306,9 @@ impl Content {
 
         let behind = packet.behind_ip();
         match (packet.key.protocol, packet.key.ports) {
-            (protocol::TCP, Some(ports)) if !packet.is_fragment => Self::of_tcp(packet, ports, flow),
+            (protocol::TCP, Some(ports)) if !packet.is_fragment => {
+                Self::of_tcp(packet, ports, flow, remedies)
+            }
             (protocol::UDP | protocol::UDP_LITE, Some(_)) if !packet.is_fragment => {
                 Self::of_udp(packet, flow, ports)
             }
@@ -255,18 +329,26 @@ impl Content {
         Self::Data { application: 0, handshake: 0, protocol }
     }
 
-    fn of_tcp(packet: &ParsedPacket<'_>, ports: (u16, u16), flow: &mut BillFlow) -> Self {
+    fn of_tcp(
+        packet: &ParsedPacket<'_>,
+        ports: (u16, u16),
+        flow: &mut BillFlow,
+        remedies: &mut Remedies,
+    ) -> Self {
         let (Ok(tcp), Some(data)) = (Tcp::read(packet.behind_ip()), packet.octets.get(packet.headers()..))
         else {
             return Self::data("tcp");
         };
         let seq = tcp.sequence_number;
         let before = |a: u32, b: u32| (b.wrapping_sub(a) as i32) > 0;
-        if tcp.syn || data.is_empty() && (tcp.fin || tcp.rst) {
-            flow.next = Some(seq.wrapping_add(u32::from(tcp.syn)).wrapping_add(data.len() as u32));
-            return Self::Whole(BillCause::Handshakes, "tcp");
-        }
         let end = seq.wrapping_add(data.len() as u32);
+        if tcp.syn || data.is_empty() && (tcp.fin || tcp.rst) {
+            // SYN and FIN have a number each.
+            let next = end.wrapping_add(u32::from(tcp.syn)).wrapping_add(u32::from(tcp.fin));
+            let is_again = !tcp.rst && flow.next.replace(next) == Some(next);
+            let cause = if is_again { BillCause::Retransmissions } else { BillCause::Handshakes };
+            return Self::Whole(cause, "tcp");
+        }
         let next = *flow.next.get_or_insert(seq);
         // A keepalive repeats the octet before the next one, or has none (RFC 9293, section 3.8.4).
         if data.len() <= 1 && seq == next.wrapping_sub(1) {
@@ -289,10 +371,22 @@ impl Content {
         if seq != next {
             flow.tls.lose();
         }
-        if let Some(handshake) = flow.tls.handshake_octets(data) {
+        let tls = flow.tls.handshake_octets(data, remedies.has_client_finished(packet));
+        if flow.tls.has_finished() {
+            remedies.client_finished(packet);
+        }
+        if either(8_883)
+            && tls == Some(0)
+            && is_one_record_of_two_octets(data)
+            && flow.silence >= MQTT_SILENCE
+        {
+            return Self::Whole(BillCause::Keepalives, "mqtt");
+        }
+        if let Some(handshake) = tls {
             return Self::Data { application: 0, handshake, protocol: "tls" };
         }
-        let named = [(22, "ssh"), (80, "http"), (8_080, "http"), (1_883, "mqtt"), (5_683, "coap")];
+        let named =
+            [(22, "ssh"), (80, "http"), (1_883, "mqtt"), (5_683, "coap"), (8_080, "http"), (9_418, "git")];
         Self::data(named.into_iter().find(|(port, _)| either(*port)).map_or("tcp", |(_, name)| name))
     }
 
@@ -325,6 +419,10 @@ impl Content {
             [4, 0, 0, 0, ..] if data.len() == 32 => return Self::Whole(BillCause::Keepalives, "wireguard"),
             [1, 0, 0, 0, ..] if data.len() == 148 => return Self::Whole(BillCause::Handshakes, "wireguard"),
             [2, 0, 0, 0, ..] if data.len() == 92 => return Self::Whole(BillCause::Handshakes, "wireguard"),
+            [3, 0, 0, 0, ..] if data.len() == 64 => return Self::Whole(BillCause::Handshakes, "wireguard"),
+            [4, 0, 0, 0, ..] if data.len() > 32 && data.len().is_multiple_of(16) => {
+                return Self::data("wireguard");
+            }
             // RFC 3948, section 2.3.
             [0xFF] if either(4_500) => return Self::Whole(BillCause::Keepalives, "esp"),
             _ => {}
@@ -338,12 +436,30 @@ impl Content {
                 _ => Self::data("quic"),
             };
         }
+        if either(1_194) {
+            return Self::of_openvpn(data);
+        }
+        // Packet types of RTCP with version 2 (RFC 3550, section 12.1).
+        if let [0x80..=0xBF, 200..=207, ..] = *data {
+            return Self::data("rtcp");
+        }
         let Some((trace, header)) = packet.rtp() else { return Self::data("udp") };
         match flow.rtp.replace(trace) {
             Some(before) if trace.follows(before) => {
                 Self::Data { application: header, handshake: 0, protocol: "rtp" }
             }
             Some(_) | None => Self::data("udp"),
+        }
+    }
+
+    /// Opcodes of OpenVPN, in 5 bits: control packets and their acknowledgments, data without and with a peer ID. A keepalive has
+    /// 16 octets, beside opcode, peer ID, packet ID and tag.
+    fn of_openvpn(data: &[u8]) -> Self {
+        match data.first().map(|first| first >> 3) {
+            Some(9) if data.len() == 40 => Self::Whole(BillCause::Keepalives, "openvpn"),
+            Some(6) if data.len() == 37 => Self::Whole(BillCause::Keepalives, "openvpn"),
+            Some(1..=5 | 7 | 8 | 10) => Self::Whole(BillCause::Handshakes, "openvpn"),
+            _ => Self::data("openvpn"),
         }
     }
 
@@ -355,10 +471,8 @@ impl Content {
                 _ => Self::Whole(BillCause::Acknowledgments, "coap"),
             };
         }
-        // FNV-1a. Messages differ at least in their Message ID.
-        let hash = data.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, octet| {
-            (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01B3)
-        });
+        // Messages differ at least in their Message ID.
+        let hash = remedies::hashed(0, data);
         if flow.messages.contains(&hash) {
             return Self::Whole(BillCause::Retransmissions, "coap");
         }

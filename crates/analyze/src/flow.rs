@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use thinair_rohc::Instant;
 use thinair_rohc::Ports;
 
@@ -114,7 +115,7 @@ impl SchemeSum {
     /// the length of the gap in packets and nanoseconds.
     pub(crate) fn add(&mut self, now: Instant, trip: &Trip) -> Option<(u64, u64)> {
         self.bytes += trip.len as u64;
-        self.feedback_bytes += trip.feedback_len();
+        self.feedback_bytes += trip.feedback.bytes;
         self.allowed += trip.compressed.as_ref().map_or(0, |compressed| compressed.allowance() as u64);
         self.gap.add(now, trip.compressed.as_ref())
     }
@@ -161,14 +162,14 @@ impl RtpStreams {
 /// Flows of one link by key, each with a value, in order of appearance.
 #[derive(Debug)]
 pub(crate) struct Directory<T> {
-    index: HashMap<FlowKey, usize>,
+    index: HashMap<FlowKey, usize, RandomState>,
     list: Vec<T>,
     sides: Sides,
 }
 
 impl<T> Default for Directory<T> {
     fn default() -> Self {
-        Self { index: HashMap::new(), list: Vec::new(), sides: Sides::default() }
+        Self { index: HashMap::default(), list: Vec::new(), sides: Sides::default() }
     }
 }
 
@@ -195,7 +196,7 @@ impl<T> Directory<T> {
 
     /// Starts the next link, whose packets begin new flows.
     fn forget(&mut self) {
-        (self.index, self.sides) = (HashMap::new(), Sides::default());
+        (self.index, self.sides) = (HashMap::default(), Sides::default());
     }
 }
 
@@ -281,10 +282,10 @@ mod tests {
     use thinair_rohc::{Channel, CidSpace, Format, ProfileId, ProfileSet};
 
     use super::*;
-    use crate::scheme::{CompressedPacket, Delivery, FormatLabel};
+    use crate::scheme::{CompressedPacket, Delivery, FeedbackSums, FormatLabel};
     use crate::settings::SchemeSpec;
 
-    fn trip(format: Format, len: usize, feedback: &[usize]) -> Trip {
+    fn trip(format: Format, len: usize, feedback: u64) -> Trip {
         let compressed = CompressedPacket {
             format: FormatLabel::Format(format),
             profile: Some(ProfileId::Udp),
@@ -298,13 +299,13 @@ mod tests {
             compressed: Some(compressed),
             not_applicable: false,
             len,
-            feedback: feedback.to_vec(),
+            feedback: FeedbackSums { packets: 1, bytes: feedback, units: 0 },
             delivery: Delivery::Exact,
         }
     }
 
     /// Packets of 28 octets, the first one as an IR packet, each with a CID of one octet.
-    fn is_larger(packets: usize, len: usize, feedback: &[usize]) -> bool {
+    fn is_larger(packets: usize, len: usize, feedback: u64) -> bool {
         let octets =
             *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
         let packet = ParsedPacket::parse(&octets).unwrap();
@@ -316,7 +317,7 @@ mod tests {
             let place = flows.place(&packet, 0, &settings);
             let flow = flows.flow(place);
             (flow.packets, flow.bytes) = (flow.packets + 1, flow.bytes + 28);
-            flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { &[] }));
+            flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { 0 }));
         }
         let flow = &flows.list()[0];
         flow.is_larger(&flow.sums[0])
@@ -324,9 +325,9 @@ mod tests {
 
     #[test]
     fn a_flow_may_be_larger_by_its_cids_and_ir_packets() {
-        assert!(!is_larger(21, 29, &[]));
-        assert!(is_larger(21, 29, &[1]), "feedback counts");
-        assert!(is_larger(21, 30, &[]));
-        assert!(!is_larger(20, 30, &[]), "a short flow");
+        assert!(!is_larger(21, 29, 0));
+        assert!(is_larger(21, 29, 1), "feedback counts");
+        assert!(is_larger(21, 30, 0));
+        assert!(!is_larger(20, 30, 0), "a short flow");
     }
 }

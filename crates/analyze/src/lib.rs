@@ -62,6 +62,7 @@ mod run;
 pub mod schc;
 mod scheme;
 mod scheme_name;
+mod sessions;
 mod settings;
 mod sides;
 mod survey;

@@ -30,6 +30,8 @@ pub(crate) struct RunSums {
     /// Number of flows.
     pub(crate) flows: u64,
     pub(crate) traffic: TrafficSums,
+    /// Price of sessions, apart from their octets, if the price list has sessions.
+    pub(crate) session_price: Option<f64>,
     /// In the order of schemes, as the next one.
     pub(crate) carried: Vec<SchemeSums>,
     pub(crate) larger_flows: Vec<u64>,
@@ -201,10 +203,16 @@ impl RunSums {
         {
             scheme.larger_flows = spec.channel().map(|_| *larger);
         }
+        let mut traffic = report.traffic(&self.traffic);
+        if let Some(sessions) = self.session_price {
+            let costs = schemes.iter_mut().map(|scheme| &mut scheme.cost_out);
+            costs.chain([&mut traffic.cost_in]).flatten().for_each(|cost| *cost += sessions);
+        }
         Totals {
             packets: self.traffic.packets,
             flows: self.flows,
-            traffic: report.traffic(&self.traffic),
+            traffic,
+            session_cost: self.session_price,
             tariff: self.settings.tariff.as_ref().map(TariffSource::of),
             packing: self.packing(),
             schemes,
@@ -258,6 +266,7 @@ impl RunSums {
     fn add_counts(&mut self, next: &Self) {
         self.flows += next.flows;
         self.traffic.merge(&next.traffic);
+        self.session_price = self.session_price.zip(next.session_price).map(|(own, next)| own + next);
         for (sums, next) in self.carried.iter_mut().zip(&next.carried) {
             sums.merge(next);
         }

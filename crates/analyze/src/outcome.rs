@@ -295,6 +295,9 @@ pub struct Totals {
     /// Price list of the link, if one is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tariff: Option<TariffSource>,
+    /// Price of sessions, apart from their octets, if the price list has sessions; part of each price in the totals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_cost: Option<f64>,
     /// Price of all packets if payloads wait for others of their flow, by the longest wait; empty without a price list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub packing: Vec<PackingCost>,

@@ -175,19 +175,19 @@ impl Candidate<'_> {
             .map_or(self.channel, |channel| channel.with_integrity_below(settings.channel.integrity_below()));
         let bytes_in = totals.traffic.bytes_in;
         let seconds = sums.nanos as f64 / 1e9;
-        let months = MONTH_SECONDS / seconds;
+        let (months, sessions) = (MONTH_SECONDS / seconds, totals.session_cost.unwrap_or(0.0));
         let month = |bytes_out: u64, cost_out: Option<f64>| {
             (seconds >= 1.0).then(|| Month {
                 bytes_in: (bytes_in as f64 * months) as u64,
                 bytes_out: (bytes_out as f64 * months) as u64,
-                cost_in: totals.traffic.cost_in.map(|cost| settings.month_price(cost * months)),
-                cost_out: cost_out.map(|cost| settings.month_price(cost * months)),
+                cost_in: totals.traffic.cost_in.map(|cost| settings.month_price(cost, sessions, months)),
+                cost_out: cost_out.map(|cost| settings.month_price(cost, sessions, months)),
             })
         };
         let carriers = settings.carriers.iter().enumerate().map(|(at, carrier)| {
             let bytes_out = self.sent() + u64::from(carrier.octets) * totals.packets;
             let units = self.units_around.get(at).copied().unwrap_or_default();
-            let cost_out = settings.billing.map(|billing| units as f64 * billing.price);
+            let cost_out = settings.billing.map(|billing| units as f64 * billing.price + sessions);
             CarrierCost {
                 carrier: carrier.name,
                 overhead_bytes: carrier.octets,

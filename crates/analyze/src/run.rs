@@ -16,9 +16,10 @@ use crate::packing::WAITS;
 use crate::partition::partition;
 use crate::report::{SumsReport, other_flow};
 use crate::scheme::{Cause, Delivery, Sending, Trip};
+use crate::sessions::Sessions;
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{Facts, Survey, SurveyedInput};
-use crate::tally::{LayerEnds, SchemeSums, SizeCounts, TrafficSums};
+use crate::tally::{LayerEnds, SchemeSums, SizeCounts, TrafficSums, units};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 use lane::{Batch, BatchPacket, Lane};
@@ -51,6 +52,9 @@ pub struct Analysis {
     /// Sums of the flows that are not listed, by scheme.
     others: Vec<SchemeSums>,
     faults: Vec<Mismatch>,
+    /// Sessions, if the price list has them: a counter for the uncompressed packets, then for each scheme its packets, and
+    /// those of each carrier.
+    sessions: Option<Sessions>,
     timeline: Timeline,
     header_sizes_in: SizeCounts,
     header_sizes_out: Vec<SizeCounts>,
@@ -71,7 +75,9 @@ impl Analysis {
     /// Returns an analysis of the captures of that survey.
     pub fn new(settings: Settings, mut survey: Survey) -> Self {
         let schemes = settings.schemes.len();
+        let counters = 1 + schemes * (1 + settings.carriers.len());
         Self {
+            sessions: Sessions::of(settings.tariff.as_ref(), counters),
             inputs: Vec::new(),
             flows: FlowTable::new(survey.listed(settings.most_flows)),
             traffic: TrafficSums::default(),
@@ -136,6 +142,7 @@ impl Analysis {
             std::mem::swap(&mut batch, &mut other);
         }
         self.add(&other);
+        self.sessions.iter_mut().for_each(Sessions::end);
         self.damage = lanes.into_iter().map(|lane| lane.damage).collect();
         let Source { reader, mut input, link, unpack, .. } = source;
         self.begins = link.ends(&self.settings);
@@ -222,13 +229,23 @@ impl Analysis {
                 *larger += u64::from(flow.is_larger(sum));
             }
         }
+        let mut traffic = self.traffic;
+        if let Some(sessions) = &self.sessions {
+            let carriers = self.settings.carriers.len();
+            traffic.units = sessions.units(0);
+            for (scheme, at) in carried.iter_mut().zip((1..).step_by(1 + carriers)) {
+                scheme.units = sessions.units(at);
+                scheme.units_around = (at + 1..=at + carriers).map(|at| sessions.units(at)).collect();
+            }
+        }
         RunSums {
             settings: Settings::clone(&self.settings),
             facts: self.facts,
             bill: self.bill.clone(),
             nanos: self.begins,
             flows,
-            traffic: self.traffic,
+            traffic,
+            session_price: self.sessions.as_ref().map(Sessions::price),
             carried,
             larger_flows,
             packed,
@@ -333,9 +350,9 @@ impl Analysis {
         let has_to_arrive = settings.loss.is_some() && packet.is_syn();
         let sending = Sending { number, now, from: flow.side, has_to_arrive };
         let channel = (partition - settings.only.start) as usize;
-        let nanos = link.latest;
+        let (nanos, clock) = (link.latest, link.clock());
         batch.push(
-            BatchPacket { record, sending, channel, flow: place, is_first, layers, nanos },
+            BatchPacket { record, sending, channel, flow: place, is_first, layers, nanos, clock },
             packet.octets,
         );
     }
@@ -345,6 +362,10 @@ impl Analysis {
         let settings = &self.settings;
         for (packet, trips) in batch.trips() {
             let (flow, layers) = (self.flows.flow(packet.flow), &packet.layers);
+            if let Some(sessions) = &mut self.sessions {
+                sessions.packet(packet.clock);
+                sessions.add(0, units(settings, packet.sending.from, layers.len()));
+            }
             self.header_out.clear();
             self.octets_out.clear();
             for (at, trip) in trips.enumerate() {
@@ -356,7 +377,15 @@ impl Analysis {
                 };
                 sums.add(packet.sending.from, &layers, packet.is_first, trip, settings);
                 sums.gaps.add(gap);
-                self.octets_out.push(trip.len as u64 + trip.feedback_len());
+                if let Some(sessions) = &mut self.sessions {
+                    let around =
+                        [0].into_iter().chain(settings.carriers.iter().map(|carrier| carrier.octets));
+                    for (octets, counter) in around.zip(1 + at * (1 + settings.carriers.len())..) {
+                        let of_packet = units(settings, packet.sending.from, trip.len + octets as usize);
+                        sessions.add(counter, of_packet + trip.feedback.units);
+                    }
+                }
+                self.octets_out.push(trip.len as u64 + trip.feedback.bytes);
                 let header_out = layers.all_headers() as usize;
                 self.header_sizes_out[at].add(header_out);
                 self.header_out.push(header_out);
@@ -407,6 +436,11 @@ impl InputLink {
     fn ends(&self, settings: &Settings) -> u64 {
         let nanos = settings.duration.map_or(0, |duration| duration.as_nanos());
         self.latest.max(self.begins.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+
+    /// Latest time in nanoseconds since 1970.
+    fn clock(&self) -> u64 {
+        self.first.unwrap_or(0).saturating_add(self.latest - self.begins)
     }
 
     /// Time of a packet since the first one of the link. Times in captures can go backwards; engines need

@@ -68,6 +68,7 @@ mod checksum;
 mod codec;
 mod derive;
 mod fields;
+mod layout;
 mod learn;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -78,10 +79,11 @@ mod rule;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash as _, Hasher};
 
 use bits::Bits;
-use fields::{FieldLabel, Parsed};
+use fields::{FieldLabel, Parsed, ParsedField};
+use layout::Layout;
 pub use learn::Learner;
 pub use rule::{DescriptorRow, Rule};
 use serde::{Deserialize, Serialize};
@@ -173,15 +175,21 @@ pub struct RuleSet {
     reading: Reading,
     /// By direction; the RuleID of a rule is its index plus one.
     rules: [Vec<Rule>; 2],
-    /// By direction; the rules by their fields.
-    places: [FoldMap<Vec<FieldLabel>, AlikeRules>; 2],
+    /// By direction, in the order of the rules.
+    layouts: [Vec<Layout>; 2],
+    /// By direction; the rules by a hash of the labels of their fields.
+    places: [FoldMap<u64, Vec<AlikeRules>>; 2],
 }
+
+/// Memory for the fields of a packet.
+pub(crate) type FieldRoom = Vec<ParsedField>;
 
 type FoldMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 
 /// Indices of the rules of a direction that have the same fields.
 #[derive(Clone, Debug, Default)]
 struct AlikeRules {
+    labels: Vec<FieldLabel>,
     /// Index of the field for which the rules have most values.
     field: usize,
     /// The rules that contain its value, by this value.
@@ -191,14 +199,14 @@ struct AlikeRules {
 }
 
 impl AlikeRules {
-    fn new(rules: &[Rule], places: &[usize]) -> Self {
+    fn new(labels: Vec<FieldLabel>, rules: &[Rule], places: &[usize]) -> Self {
         let places = || places.iter().filter_map(|place| Some((*place, rules.get(*place)?)));
         let values =
             |field| places().filter_map(move |(_, rule)| rule.value(field)).collect::<BTreeSet<_>>().len();
         let fields = places().map(|(_, rule)| rule.descriptors.len()).min().unwrap_or(0);
         // The first of several fields with as many values.
         let field = (0..fields).rev().max_by_key(|field| values(*field)).unwrap_or(0);
-        let mut alike = Self { field, ..Self::default() };
+        let mut alike = Self { labels, field, ..Self::default() };
         for (place, rule) in places() {
             match rule.value(field) {
                 Some(value) => alike.by_value.entry(value.clone()).or_default().push(place),
@@ -206,6 +214,11 @@ impl AlikeRules {
             }
         }
         alike
+    }
+
+    /// True if a packet has these fields.
+    fn have(&self, packet: &Parsed<'_>) -> bool {
+        self.labels.iter().eq(packet.fields.iter().map(|field| &field.label))
     }
 
     /// Returns the indices of the rules that may match a packet.
@@ -237,10 +250,24 @@ impl From<PortableRules> for RuleSet {
 #[derive(Clone, Copy, Debug, Default)]
 struct Fold(u64);
 
+/// Factor of Fibonacci hashing: 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Fold {
     fn add(&mut self, value: u64) {
-        // Fibonacci hashing: 2^64 divided by the golden ratio.
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(GOLDEN);
+    }
+
+    /// Adds a number of few bits.
+    fn add_small(&mut self, value: u64) {
+        self.0 = self.0.rotate_left(5) ^ value;
+    }
+
+    /// Returns the hash of the labels of fields.
+    fn of_labels<'l>(labels: impl Iterator<Item = &'l FieldLabel>) -> u64 {
+        let mut hash = Self::default();
+        labels.for_each(|label| label.hash(&mut hash));
+        hash.finish()
     }
 }
 
@@ -252,36 +279,46 @@ impl Hasher for Fold {
     }
 
     fn write_u8(&mut self, value: u8) {
-        self.add(value.into());
+        self.add_small(value.into());
     }
 
     fn write_u16(&mut self, value: u16) {
-        self.add(value.into());
+        self.add_small(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.add(value);
     }
 
     fn write_usize(&mut self, value: usize) {
-        self.add(value as u64);
+        self.add_small(value as u64);
     }
 
     fn write_isize(&mut self, value: isize) {
-        self.add(value as u64);
+        self.add_small(value as u64);
     }
 
     fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
+        self.0.wrapping_mul(GOLDEN).rotate_left(26)
     }
 }
 
 impl RuleSet {
     fn new(reading: Reading, rules: [Vec<Rule>; 2]) -> Self {
         let places = rules.each_ref().map(|rules| {
-            let mut places: FoldMap<_, Vec<_>> = FoldMap::default();
+            let mut by_labels: FoldMap<_, Vec<_>> = FoldMap::default();
             for (place, rule) in rules.iter().enumerate() {
-                places.entry(rule.labels()).or_default().push(place);
+                by_labels.entry(rule.labels()).or_default().push(place);
             }
-            places.into_iter().map(|(labels, places)| (labels, AlikeRules::new(rules, &places))).collect()
+            let mut places: FoldMap<_, Vec<_>> = FoldMap::default();
+            for (labels, alike) in by_labels {
+                let hash = Fold::of_labels(labels.iter());
+                places.entry(hash).or_default().push(AlikeRules::new(labels, rules, &alike));
+            }
+            places
         });
-        Self { reading, rules, places }
+        let layouts = rules.each_ref().map(|rules| rules.iter().map(Layout::of).collect());
+        Self { reading, rules, layouts, places }
     }
 
     /// Returns the rules of a direction, largest savings first.
@@ -301,19 +338,20 @@ impl RuleSet {
     /// Appends `packet` as a SCHC packet to `out`, and returns its RuleID. Of the matching rules, uses the
     /// first one with the shortest residue.
     pub fn compress(&self, direction: Direction, packet: &[u8], out: &mut Vec<u8>) -> u8 {
-        let (rule, _) = self.compress_headers(direction, packet, out);
+        let (rule, _) = self.compress_headers(direction, packet, &mut Vec::new(), out);
         rule
     }
 
     /// Works like [`compress`](Self::compress), and also returns the octets of the headers that the rule
-    /// covers.
+    /// covers. `room` is memory for the fields of the packet.
     pub(crate) fn compress_headers(
         &self,
         direction: Direction,
         packet: &[u8],
+        room: &mut FieldRoom,
         out: &mut Vec<u8>,
     ) -> (u8, usize) {
-        let Some((rule, parsed)) = self.select(direction, packet) else {
+        let Some((rule, parsed)) = self.select(direction, packet, room) else {
             codec::uncompressed(packet, out);
             return (NO_COMPRESSION, 0);
         };
@@ -321,9 +359,16 @@ impl RuleSet {
         (rule.id, packet.len() - parsed.payload.len())
     }
 
-    fn select<'p>(&self, direction: Direction, packet: &'p [u8]) -> Option<(&Rule, Parsed<'p>)> {
-        let parsed = Parsed::parse(&self.reading, direction, packet)?;
-        let alike = self.places.get(direction.index())?.get(&parsed.labels())?;
+    fn select<'p>(
+        &self,
+        direction: Direction,
+        packet: &'p [u8],
+        room: &'p mut FieldRoom,
+    ) -> Option<(&Rule, Parsed<'p>)> {
+        let parsed = Parsed::parse(&self.reading, direction, packet, room)?;
+        let hash = Fold::of_labels(parsed.fields.iter().map(|field| &field.label));
+        let alike =
+            self.places.get(direction.index())?.get(&hash)?.iter().find(|alike| alike.have(&parsed))?;
         let rules = alike.candidates(&parsed).filter_map(|place| self.rules(direction).get(place));
         let fitting = rules.filter_map(|rule| Some((rule.residue_bits(&parsed)?, rule)));
         let (_, rule) = fitting.min_by_key(|(bits, rule)| (*bits, rule.id))?;
@@ -338,8 +383,11 @@ impl RuleSet {
             return Ok(());
         }
         let place = usize::from(*id).wrapping_sub(1);
-        let rule = self.rules(direction).get(place).ok_or(SchcError::UnknownRule(*id))?;
+        let unknown = SchcError::UnknownRule(*id);
+        let rule = self.rules(direction).get(place).ok_or(unknown)?;
+        let layout =
+            self.layouts.get(direction.index()).and_then(|layouts| layouts.get(place)).ok_or(unknown)?;
         let start = out.len();
-        codec::decompress(rule, residue, out).inspect_err(|_| out.truncate(start))
+        codec::decompress(rule, layout, residue, out).inspect_err(|_| out.truncate(start))
     }
 }

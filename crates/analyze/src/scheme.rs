@@ -17,6 +17,7 @@ use crate::loss::SentPacket;
 use crate::settings::{SchemeSpec, Settings};
 use crate::sides::CaptureSide;
 use crate::survey::SurveyedInput;
+use crate::tally::units;
 
 /// Octets by which headers may grow: an IR packet is larger than the headers it replaces.
 const MARGIN: usize = 1024;
@@ -127,8 +128,7 @@ pub(crate) struct Trip {
     pub(crate) not_applicable: bool,
     /// Octets sent.
     pub(crate) len: usize,
-    /// Octets of each feedback packet.
-    pub(crate) feedback: Vec<usize>,
+    pub(crate) feedback: FeedbackSums,
     pub(crate) delivery: Delivery,
 }
 
@@ -201,7 +201,7 @@ impl SchemeLink {
             }
             let before = trip.feedback;
             trip = self.carry_once(settings, sending, packet, damage);
-            trip.feedback.splice(0..0, before);
+            trip.feedback.add(&before);
         }
         trip
     }
@@ -224,7 +224,7 @@ impl SchemeLink {
             compressed: None,
             not_applicable: false,
             len: packet.len(),
-            feedback: Vec::new(),
+            feedback: FeedbackSums::default(),
             delivery: Delivery::Exact,
         };
         match self.carrier.compress(now, from, packet, &mut self.sent) {
@@ -267,8 +267,9 @@ impl SchemeLink {
             Err(refusal) => Delivery::Fault(Cause::Refused(refusal)),
         };
         while let Some(len) = self.carrier.poll_feedback(from, &mut self.back) {
-            let nth = trip.feedback.len() as u32;
-            trip.feedback.push(len);
+            let nth = trip.feedback.packets;
+            let units = units(settings, from.other(), len);
+            trip.feedback.add(&FeedbackSums { packets: 1, bytes: len as u64, units });
             if !settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Feedback(nth))) {
                 self.carrier.handle_feedback(now, from, &self.back[..len]);
             }
@@ -277,10 +278,20 @@ impl SchemeLink {
     }
 }
 
-impl Trip {
-    /// Octets of all feedback packets.
-    pub(crate) fn feedback_len(&self) -> u64 {
-        self.feedback.iter().sum::<usize>() as u64
+/// Feedback packets of a trip, each sent separately.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FeedbackSums {
+    pub(crate) packets: u32,
+    pub(crate) bytes: u64,
+    /// Billed units.
+    pub(crate) units: u64,
+}
+
+impl FeedbackSums {
+    fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.units += other.units;
     }
 }
 

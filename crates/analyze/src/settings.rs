@@ -99,14 +99,20 @@ impl Settings {
         (self.billing, self.tariff) = (Some(Billing::of(&tariff)), Some(tariff));
     }
 
-    /// Price of a month of traffic with that price before an allowance.
-    pub fn month_price(&self, price: f64) -> f64 {
-        self.billing.map_or(price, |billing| billing.after_allowance(price))
+    /// Price of a month in which traffic of a price occurs a number of times. `sessions`: price of sessions in it.
+    pub fn month_price(&self, price: f64, sessions: f64, times: f64) -> f64 {
+        let octets = (price - sessions).max(0.0) * times;
+        match &self.tariff {
+            Some(tariff) if tariff.octet > 0.0 => tariff.month(octets / tariff.octet) + sessions * times,
+            Some(tariff) => tariff.fee + sessions * times,
+            None => octets,
+        }
     }
 
-    /// Price of the link, if packing is compared.
+    /// Price of the link, if packing is compared: not where sessions count, which have packets of all flows.
     pub(crate) fn packed_billing(&self) -> Option<&Billing> {
-        self.billing.as_ref().filter(|_| self.tariff.is_some())
+        let has_sessions = self.tariff.as_ref()?.session.is_some();
+        self.billing.as_ref().filter(|_| !has_sessions)
     }
 
     /// Returns the contexts of a ROHC scheme, if they differ from those of [`Settings::channel`].
@@ -232,20 +238,18 @@ pub struct Billing {
     pub floor: u32,
     /// Counted directions; up is from side A. Default: both.
     pub directions: CountedDirections,
-    /// Octets a month that cost nothing. Default: 0.
-    pub allowance: u64,
 }
 
 impl Billing {
-    /// Returns the price of a link that bills both directions, without floor and allowance.
+    /// Returns the price of a link that bills both directions, without floor.
     pub fn new(unit: u32, price: f64) -> Self {
-        Self { unit, price, floor: 0, directions: CountedDirections::Both, allowance: 0 }
+        Self { unit, price, floor: 0, directions: CountedDirections::Both }
     }
 
     /// Returns the price of a link by its price list.
     pub fn of(tariff: &Tariff) -> Self {
-        let Tariff { step, octet, floor, directions, allowance, .. } = *tariff;
-        Self { unit: step, price: octet * f64::from(step), floor, directions, allowance }
+        let Tariff { step, octet, floor, directions, .. } = *tariff;
+        Self { unit: step, price: octet * f64::from(step), floor, directions }
     }
 
     /// Number of units billed for a packet of `octets` octets from side `from`.
@@ -256,11 +260,5 @@ impl Billing {
                 octets.max(self.floor as usize).div_ceil(self.unit.max(1) as usize) as u64
             }
         }
-    }
-
-    /// Price of a month of traffic with that price before the allowance.
-    pub fn after_allowance(&self, price: f64) -> f64 {
-        let free = self.allowance as f64 * self.price / f64::from(self.unit.max(1));
-        (price - free).max(0.0)
     }
 }

@@ -14,7 +14,7 @@ use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
-use crate::bill::{Bill, BillFlow};
+use crate::bill::{Bill, BillFlow, Remedies};
 use crate::flow::Directory;
 use crate::outcome::{InputSummary, MOST_COURSES};
 use crate::packet::ParsedPacket;
@@ -199,7 +199,7 @@ impl Survey {
         let wants = |spec| settings.schemes.is_empty() || settings.schemes.contains(&spec);
         let mut learner = wants(SchemeSpec::Schc).then(|| Learner::new(Reading { checksum, ports }));
         let mut prefixes = wants(SchemeSpec::Lowpan).then(BTreeMap::new);
-        let mut summary = InputSummary::default();
+        let (mut summary, mut remedies) = (InputSummary::default(), Remedies::default());
         let mut flows = Directory::default();
         let mut unpack =
             Unpack::new(settings.contexts).keeping_tunnels(settings.keep_tunnels).filling_payload(ports);
@@ -221,7 +221,7 @@ impl Survey {
                         });
                         flow.packets += 1;
                         flow.octets += packet.octets.len() as u64;
-                        self.bill.packet(&record, &packet, &mut flow.bill, &ports);
+                        self.bill.packet(&record, &packet, &mut flow.bill, &ports, &mut remedies);
                         if let Some(learner) = &mut learner {
                             learner.observe(direction(flow.side), packet.octets);
                         }
@@ -243,6 +243,7 @@ impl Survey {
             }
         }
         summary.end(&reader, &unpack);
+        self.bill.finish(remedies);
         self.packets.resize(settings.partitions() as usize, 0);
         let mut numbers = vec![0; self.packets.len()];
         for flow in flows.list() {

@@ -9,7 +9,7 @@ use crate::gaps::Gaps;
 use crate::outcome::{LayersIn, LayersOut, Name};
 use crate::packet::ParsedPacket;
 use crate::portable::names;
-use crate::scheme::{CompressedPacket, Delivery, FormatLabel, Trip};
+use crate::scheme::{CompressedPacket, Delivery, FeedbackSums, FormatLabel, Trip};
 use crate::settings::Settings;
 use crate::sides::CaptureSide;
 
@@ -155,14 +155,12 @@ impl SchemeSums {
                 self.refresh_bytes += compressed.header_out as u64;
             }
         }
-        for &len in &trip.feedback {
-            self.feedback_packets += 1;
-            self.feedback_bytes += len as u64;
-            // Feedback is sent separately, so it is billed like a packet.
-            self.units += units(settings, from.other(), len);
-            // In a tunnel it travels with packets.
-            self.add_around(settings.carriers.iter().map(|_| units(settings, from.other(), len)));
-        }
+        let FeedbackSums { packets, bytes, units } = trip.feedback;
+        self.feedback_packets += u64::from(packets);
+        self.feedback_bytes += bytes;
+        self.units += units;
+        // In a tunnel it travels with packets.
+        self.add_around(settings.carriers.iter().map(|_| units));
         match &trip.delivery {
             Delivery::Exact => {}
             Delivery::Lost(reason) => {
@@ -295,7 +293,8 @@ impl LayerEnds {
     }
 }
 
-fn units(settings: &Settings, from: CaptureSide, len: usize) -> u64 {
+/// Billed units of a packet of so many octets from a side.
+pub(crate) fn units(settings: &Settings, from: CaptureSide, len: usize) -> u64 {
     settings.billing.map_or(0, |billing| billing.units(from, len))
 }
 

@@ -3,6 +3,9 @@
 /// Octets of a record's header: type, version, length (RFC 8446, section 5.1).
 const HEADER: usize = 5;
 
+/// Type of the first handshake message (RFC 8446, section 4).
+const CLIENT_HELLO: u8 = 1;
+
 /// Position in the records of a direction.
 #[derive(Debug, Default)]
 pub(crate) struct TlsRecords {
@@ -12,6 +15,12 @@ pub(crate) struct TlsRecords {
     is_handshake: bool,
     /// True after the first record.
     has_begun: bool,
+    /// True for the direction of a ClientHello.
+    is_of_client: bool,
+    /// True if the latest record was a change of the cipher.
+    has_changed: bool,
+    /// True if a record that looks like data followed it: TLS 1.3 encrypts handshakes (RFC 8446, section 5).
+    encrypts: bool,
 }
 
 impl TlsRecords {
@@ -20,14 +29,33 @@ impl TlsRecords {
         self.is_lost = true;
     }
 
+    /// True if the client of TLS 1.3 has sent its part of the handshake.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.is_of_client && self.encrypts
+    }
+
     /// Number of octets of handshakes and changes of the cipher among the next octets; `None` if they are not TLS, or
-    /// octets before them are missing. A header that a segment divides ends the count.
-    pub(crate) fn handshake_octets(&mut self, mut data: &[u8]) -> Option<usize> {
+    /// octets before them are missing. A header that a segment divides ends the count. `client_has_finished`: the client has
+    /// sent its part of the handshake, before which a server of TLS 1.3 sends no data.
+    pub(crate) fn handshake_octets(&mut self, mut data: &[u8], client_has_finished: bool) -> Option<usize> {
         let mut handshake = 0;
         while !self.is_lost && !data.is_empty() {
             if self.left == 0 {
+                let has_changed = std::mem::take(&mut self.has_changed);
                 let is_of_handshake = match *data {
-                    [20 | 22, 3, 0..=4, ..] => true,
+                    [20, 3, 0..=4, ..] => {
+                        self.has_changed = true;
+                        true
+                    }
+                    [22, 3, 0..=4, ..] => {
+                        self.is_of_client |= !self.has_begun && data.get(HEADER) == Some(&CLIENT_HELLO);
+                        true
+                    }
+                    [23, 3, 0..=4, ..] if has_changed => {
+                        self.encrypts = true;
+                        true
+                    }
+                    [23, 3, 0..=4, ..] if self.encrypts && !self.is_of_client && !client_has_finished => true,
                     [21 | 23 | 24, 3, 0..=4, ..] if self.has_begun => false,
                     _ => {
                         self.is_lost = true;

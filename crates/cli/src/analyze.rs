@@ -39,6 +39,7 @@ use crate::learn;
 use crate::options::{ChannelOptions, CidOption, MOST_BASES};
 use crate::packets::PacketOptions;
 use crate::terminal::{print, sentence_width, style};
+use crate::usage::Usage;
 use crate::values::is_stdio;
 
 const EXIT_STATUS: &str = "\
@@ -70,11 +71,11 @@ pub(crate) struct AnalyzeArguments {
     /// Unidirectional, bidirectional optimistic or bidirectional reliable mode (RFC 3095, section 4.4).
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
-    /// Number of threads; the result does not depend on it
+    /// Number of threads; the result does not depend on it [default: that of processors]
     ///
     /// Each thread carries the packets of some schemes, and of some --partitions.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    jobs: u16,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
     #[command(flatten)]
     channel: ChannelOptions,
     /// Number of parallel channels of each link, each with contexts of its own
@@ -154,6 +155,13 @@ pub(crate) struct AnalyzeArguments {
 }
 
 impl AnalyzeArguments {
+    /// Number of threads.
+    fn jobs(&self) -> u16 {
+        let processors =
+            || std::thread::available_parallelism().map_or(1, |processors| processors.get().min(256) as u16);
+        self.jobs.unwrap_or_else(processors)
+    }
+
     /// Files that contain the packets after the command has ended; none for a live capture that is not
     /// written to a file.
     fn kept(&self) -> &[PathBuf] {
@@ -174,7 +182,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     };
     settings.bases = arguments.channel.bases()?;
     if let Some(path) = &arguments.tariff {
-        settings.set_tariff(tariff(path)?);
+        set_tariff(&mut settings, tariff(path)?)?;
     }
     if let Some(name) = arguments.channel.template_name(&settings.bases) {
         eprintln!("template {name}");
@@ -237,7 +245,7 @@ fn analyzed(
     }
     settings.schemes = schemes(arguments, settings, &survey);
     begin(Reading::Analysis);
-    captures.analyze(settings, &survey, arguments.jobs)
+    captures.analyze(settings, &survey, arguments.jobs())
 }
 
 /// Prints a document that is written in pieces.
@@ -279,6 +287,15 @@ fn tariff(path: &Path) -> anyhow::Result<Tariff> {
     let name = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
     Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))
+}
+
+fn set_tariff(settings: &mut Settings, tariff: Tariff) -> anyhow::Result<()> {
+    if tariff.session.is_some() && settings.partitions > 1 {
+        let wrong = "a price list with sessions is for links of one channel: leave out --partitions";
+        return Err(Usage::error(wrong));
+    }
+    settings.set_tariff(tariff);
+    Ok(())
 }
 
 /// True if bases of profile `coap` are learned from the captures: not if a template file or schemes are given.

@@ -292,6 +292,7 @@ fn the_number_of_threads_changes_no_octet_and_that_of_partitions_does() {
 fn threads_share_the_schemes_of_a_single_channel() {
     let output = thinair(&[ONE, "--jobs", "2", "--json"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(stdout(&output), stdout(&thinair(&[ONE, "--jobs", "1", "--json"])));
     assert_eq!(stdout(&output), stdout(&thinair(&[ONE, "--json"])));
 }
 
@@ -630,6 +631,51 @@ fn a_price_list_counts_directions_steps_and_an_allowance() {
     let free = cost(&readings, &[without_floor, ("allowance = 0", &half)]);
     assert_eq!(free.0, paid.0);
     assert!((free.1.unwrap() - month / 2.0).abs() < 2.0, "{free:?} {month}");
+}
+
+#[test]
+fn sessions_are_rounded_up_in_the_totals() {
+    let (readings, text) = (readings("sessions.pcap"), fs::read_to_string(FLOOR).unwrap());
+    let found = |idle: u32| {
+        let session = format!("session = {{ idle = {idle}, floor = 0, step = 1000, amount = 5 }}\n");
+        json(&[&readings, "--tariff", &tariff(&format!("sessions{idle}.toml"), &(text.clone() + &session))])
+    };
+    // Ten packets a second apart, 50 octets each: one session, and one for each packet.
+    for (idle, sessions) in [(60, 1.0), (1, 10.0)] {
+        let found = found(idle);
+        let (totals, flow) = (&found["totals"], &found["flows"][0]);
+        assert_eq!(totals["session_cost"].as_f64(), Some(5.0 * sessions));
+        assert_eq!(totals["cost_in"].as_f64(), Some(1_005.0 * sessions));
+        assert_eq!(totals["schemes"][0]["cost_out"].as_f64(), Some(1_005.0 * sessions));
+        assert_eq!((flow["cost_in"].as_f64(), totals.get("packing")), (Some(500.0), None));
+    }
+    let path =
+        tariff("partitions.toml", &(text + "session = { idle = 1, floor = 0, step = 1, amount = 5 }\n"));
+    let output = thinair(&[&*readings, "--tariff", &path, "--partitions", "2"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_month_has_a_fee_and_tiers() {
+    let (readings, text) = (readings("months.pcap"), fs::read_to_string(FLOOR).unwrap());
+    let month = |more: &str| {
+        let text = text.replace("floor = 50", "floor = 0") + more;
+        let found = json(&[&*readings, "--tariff", &tariff("months.toml", &text)]);
+        found["recommendation"]["month"]["cost_in"].as_f64().unwrap()
+    };
+    let plain = month("");
+    let above = (plain / 4.0) as u64;
+    let tiers = format!("[month]\nfee = 7\ntiers = [{{ above = {above}, amount = 0, octets = 1 }}]\n");
+    assert_eq!(month(&tiers), above as f64 + 7.0);
+}
+
+#[test]
+fn the_tables_of_the_manual_are_one_price_list() {
+    let page = fs::read_to_string("../../docs/tariffs.md").unwrap();
+    let tables: String =
+        page.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    let found = json(&[SIX, "--tariff", &tariff("manual.toml", &tables)]);
+    assert!(found["totals"]["session_cost"].as_f64().unwrap() > 0.0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use thinair_capture::LinkType;
-use thinair_tests::tshark::{OutputFolder, datagram, write};
+use thinair_tests::tshark::{self, OutputFolder, datagram, write};
 use thinair_tests::{command, files, root};
 
 fn captures() -> Vec<PathBuf> {
@@ -53,6 +53,28 @@ fn no_flow_of_any_capture_is_lost_wrong_or_larger() {
             assert_sound(capture, &capture.display().to_string(), mode);
         }
     }
+}
+
+/// Octets of what the bill of a capture has as retransmissions of TCP, beside tshark's analysis of sequence numbers.
+#[test]
+fn retransmissions_of_the_bill_are_those_of_tshark() {
+    if !tshark::is_there() {
+        return;
+    }
+    let filter = ["-Y", "tcp.analysis.retransmission || tcp.analysis.out_of_order"];
+    let mut with_some = 0;
+    for capture in files(&root().join("crates/analyze/tests/causes"), ".pcap") {
+        let output = Command::new(command()).args(["analyze", "--json"]).arg(&capture).output().unwrap();
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let is_it = |row: &&Value| row["cause"] == "retransmissions" && row["protocol"] == "tcp";
+        let ours = found["bill"].as_array().unwrap().iter().find(is_it);
+        let ours = ours.map_or((0, 0), |row| (number(&row["packets"]), number(&row["bytes"])));
+        let theirs = tshark::fields_of(&[], &capture, &filter, &["frame.len"]);
+        let octets = theirs.iter().map(|fields| fields[0].parse::<u64>().unwrap()).sum();
+        assert_eq!(ours, (theirs.len() as u64, octets), "{}", capture.display());
+        with_some += u32::from(ours.0 > 0);
+    }
+    assert!(with_some >= 3, "{with_some}");
 }
 
 /// Random numbers: SplitMix64.

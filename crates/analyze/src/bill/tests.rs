@@ -16,12 +16,16 @@ const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 const FIN: u8 = 0x01;
 
-/// Bill of a capture: cause, protocol, packets and octets.
-fn bill(capture: &[u8]) -> Vec<(BillCause, String, u64, u64)> {
+fn survey(capture: &[u8]) -> Survey {
     let settings = Settings::new(Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap(), &[]);
     let mut survey = Survey::default();
     survey.read(&settings, capture, |_| ()).unwrap();
-    let rows = survey.bill.rows(None);
+    survey
+}
+
+/// Bill of a capture: cause, protocol, packets and octets.
+fn bill(capture: &[u8]) -> Vec<(BillCause, String, u64, u64)> {
+    let rows = survey(capture).bill.rows(None);
     assert!((rows.iter().map(|row| row.share).sum::<f64>() - 1.0).abs() < 1e-9 || rows.is_empty());
     rows.into_iter().map(|row| (row.cause, row.protocol, row.packets, row.bytes)).collect()
 }
@@ -185,6 +189,40 @@ fn frames(capture: &[u8]) -> u64 {
         octets += record.map_or(0, |record| u64::from(record.original_len).max(record.data.len() as u64));
     }
     octets
+}
+
+/// Captures of programs as they are installed: what makes them is in `tests/workspace/peers/causes.py`.
+#[test]
+fn captures_of_programs_cost_what_is_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/causes");
+    let mut paths: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "pcap"));
+    paths.sort();
+    let mut found = String::new();
+    for path in &paths {
+        let octets = fs::read(path).unwrap();
+        let bill = survey(&octets).bill.rows(None);
+        assert_eq!(bill.iter().map(|row| row.bytes).sum::<u64>(), frames(&octets), "{}", path.display());
+        found += &format!("{}: {} octets\n", path.file_stem().unwrap().display(), frames(&octets));
+        for row in &bill {
+            let saves =
+                row.saves_bytes.map_or(String::new(), |saves| format!("; {}: {saves}", row.remedy.unwrap()));
+            let cause = serde_json::to_value(row.cause).unwrap();
+            found += &format!(
+                "  {} {}: {} in {}{saves}\n",
+                cause.as_str().unwrap(),
+                row.protocol,
+                row.bytes,
+                row.packets
+            );
+        }
+    }
+    assert!(paths.len() >= 12);
+    let record = folder.join("bills.txt");
+    if std::env::var_os("THINAIR_BLESS").is_some() {
+        fs::write(&record, &found).unwrap();
+    }
+    assert_eq!(found, fs::read_to_string(record).unwrap());
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub(super) struct BatchPacket {
     pub(super) layers: LayerEnds,
     /// Time on the axis of all inputs, in nanoseconds.
     pub(super) nanos: u64,
+    /// Time in nanoseconds since 1970.
+    pub(super) clock: u64,
 }
 
 impl Batch {
@@ -128,7 +130,8 @@ pub(super) fn carry<T>(
     };
     let done = thread::scope(|scope| {
         for _ in 0..others {
-            scope.spawn(work);
+            // Where no thread can be started, this one does all of the work.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         let done = meanwhile();
         work();

@@ -102,6 +102,15 @@ impl Bits {
         Self::of(self.as_octets(), 0, len.min(self.len))
     }
 
+    /// Returns the value with another one behind it.
+    pub(super) fn followed_by(&self, other: &Self) -> Self {
+        let mut octets = Vec::with_capacity((self.len + other.len).div_ceil(8));
+        let mut writer = BitWriter::new(&mut octets);
+        writer.bits(self);
+        writer.bits(other);
+        Self::of(&octets, 0, self.len + other.len)
+    }
+
     /// Returns a value of at most 128 bits as a number.
     pub(super) fn to_uint(&self) -> Option<u128> {
         let octets = self.as_octets();

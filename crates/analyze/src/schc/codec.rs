@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use thinair_wire::coder::Writer;
-use thinair_wire::header::coap::option_header;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 
 use super::bits::{BitReader, BitWriter, Bits};
 use super::checksum::udp_checksum;
 use super::fields::{FieldId, Parsed};
+use super::layout::{self, Layout, Part};
 use super::rule::{Action, Descriptor, Length, Rule, index_bits, size_bits};
 use super::{NO_COMPRESSION, SchcError};
 
@@ -23,7 +22,7 @@ pub(super) fn uncompressed(packet: &[u8], out: &mut Vec<u8>) {
 pub(super) fn compress(rule: &Rule, packet: &Parsed<'_>, out: &mut Vec<u8>) {
     let mut writer = BitWriter::new(out);
     writer.uint(rule.id.into(), 8);
-    for (descriptor, field) in rule.descriptors.iter().zip(&packet.fields) {
+    for (descriptor, field) in rule.descriptors.iter().zip(packet.fields) {
         let known = match &descriptor.action {
             Action::NotSent(_) | Action::Compute => continue,
             Action::Mapping(values) => {
@@ -65,27 +64,44 @@ fn read_size(reader: &mut BitReader<'_>) -> Option<usize> {
 }
 
 /// Appends the packet that results from applying `rule` to `residue`, the octets after the RuleID.
-pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Result<(), SchcError> {
+pub(super) fn decompress(
+    rule: &Rule,
+    layout: &Layout,
+    residue: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), SchcError> {
     let start = out.len();
     let mut reader = BitReader::new(residue);
-    let mut headers = HeaderWriter { writer: BitWriter::new(out), before: 0, option: Vec::new() };
-    let mut tkl = 0;
-    for descriptor in &rule.descriptors {
-        let value = value(descriptor, tkl, &mut reader)?;
-        if descriptor.label.id == FieldId::CoapTkl {
-            tkl = value.to_uint().unwrap_or(0) as usize;
+    let mut writer = BitWriter::new(out);
+    let mut tkl = layout.tkl;
+    for part in &layout.parts {
+        match part {
+            Part::Known(bits) => writer.bits(bits),
+            Part::Field(at) => {
+                let Some(descriptor) = rule.descriptors.get(*at) else { continue };
+                let value = value(descriptor, tkl, &mut reader)?;
+                if descriptor.label.id == FieldId::CoapTkl {
+                    tkl = value.to_uint().unwrap_or(0) as usize;
+                }
+                writer.bits(&value);
+            }
+            Part::Option(fields, delta) => {
+                let mut option = Bits::default();
+                for descriptor in rule.descriptors.get(fields.clone()).unwrap_or_default() {
+                    option = option.followed_by(&*value(descriptor, tkl, &mut reader)?);
+                }
+                writer.bits(&layout::header(*delta, option.len() / 8)?);
+                writer.bits(&option);
+            }
         }
-        headers.field(descriptor.label.id, &value)?;
     }
     // Remaining bits of less than an octet are padding.
     let payload = reader.left() / 8 * 8;
-    let has_end = rule.descriptors.last().is_some_and(|last| last.label.id == FieldId::CoapOptionEnd);
-    let is_coap = rule.descriptors.iter().any(|descriptor| descriptor.label.id == FieldId::CoapVersion);
-    if is_coap && has_end == (payload == 0) {
+    if layout.is_coap && layout.has_end == (payload == 0) {
         return Err(SchcError::Payload);
     }
-    headers.writer.push(residue, reader.position(), payload);
-    compute(rule, out.get_mut(start..).unwrap_or_default())
+    writer.push(residue, reader.position(), payload);
+    compute(layout, out.get_mut(start..).unwrap_or_default())
 }
 
 /// Returns the value of a field; zero for one that is computed later.
@@ -111,54 +127,14 @@ fn value<'r>(
     };
     let sent = reader.bits(sent).ok_or(SchcError::Short)?;
     let Some(msb) = known else { return Ok(Cow::Owned(sent)) };
-    let mut octets = Vec::new();
-    let mut writer = BitWriter::new(&mut octets);
-    writer.bits(msb);
-    writer.bits(&sent);
-    Ok(Cow::Owned(Bits::of(&octets, 0, msb.len() + sent.len())))
-}
-
-/// Appends fields; options with their delta and length.
-struct HeaderWriter<'o> {
-    writer: BitWriter<'o>,
-    /// Number of the option before.
-    before: u32,
-    /// Beginning of the value of an option with several fields.
-    option: Vec<u8>,
-}
-
-impl HeaderWriter<'_> {
-    fn field(&mut self, id: FieldId, value: &Bits) -> Result<(), SchcError> {
-        let Some((number, is_last)) = id.option() else {
-            self.writer.bits(value);
-            return Ok(());
-        };
-        self.option.extend_from_slice(value.as_octets());
-        if is_last {
-            let mut header = [0; 5];
-            let mut coder = Writer::new(&mut header, 0);
-            let mut delta = u32::from(number).saturating_sub(self.before);
-            let mut length = self.option.len() as u32;
-            option_header(&mut coder, &mut delta, &mut length).map_err(|_| SchcError::Length)?;
-            let end = coder.finish().map_err(|_| SchcError::Length)?;
-            self.writer.push(&header, 0, end * 8);
-            self.writer.push(&self.option, 0, self.option.len() * 8);
-            self.before = number.into();
-            self.option.clear();
-        }
-        Ok(())
-    }
+    Ok(Cow::Owned(msb.followed_by(&sent)))
 }
 
 /// Fills in computed values: lengths first, then checksums that cover them (RFC 8724, section 7.4.8).
-fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), SchcError> {
+fn compute(layout: &Layout, packet: &mut [u8]) -> Result<(), SchcError> {
     let is_v4 = packet.first().is_some_and(|octet| octet >> 4 == 4);
     let udp = if is_v4 { Ipv4::LEN } else { Ipv6::LEN };
-    let computed = || {
-        let is_computed = |descriptor: &&Descriptor| matches!(descriptor.action, Action::Compute);
-        rule.descriptors.iter().filter(is_computed).map(|descriptor| descriptor.label.id)
-    };
-    for id in computed() {
+    for id in &layout.computed {
         let (at, from) = match id {
             FieldId::Ipv4Length => (2, 0),
             FieldId::Ipv6Length => (4, Ipv6::LEN),
@@ -168,11 +144,11 @@ fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), SchcError> {
         let length = u16::try_from(packet.len().saturating_sub(from)).map_err(|_| SchcError::Length)?;
         put(packet, at, length);
     }
-    if computed().any(|id| id == FieldId::Ipv4Checksum) {
+    if layout.computed.contains(&FieldId::Ipv4Checksum) {
         let checksum = Ipv4::checksum_of(packet.get(..Ipv4::LEN).unwrap_or_default());
         put(packet, 10, checksum);
     }
-    if computed().any(|id| id == FieldId::UdpChecksum) {
+    if layout.computed.contains(&FieldId::UdpChecksum) {
         let checksum = udp_checksum(packet, udp).ok_or(SchcError::Length)?;
         put(packet, udp + 6, checksum);
     }

@@ -12,7 +12,7 @@ use thinair_wire::header::udp::Udp;
 
 use super::bits::Bits;
 use super::checksum::udp_checksum;
-use super::{Checksum, Direction, Reading};
+use super::{Checksum, Direction, FieldRoom, Reading};
 
 /// Maximum number of parsed options. A message with more is parsed as UDP payload.
 const MAX_OPTIONS: usize = 64;
@@ -80,16 +80,24 @@ pub(super) enum Knowledge {
 }
 
 impl FieldId {
-    /// Extent to which a rule may contain `value` of this field.
-    pub(super) fn knowledge(self, value: &Bits) -> Knowledge {
+    /// True for fields whose value is chosen for each packet.
+    fn is_of_packet(self) -> bool {
         match self {
             Self::Ipv4Identification
             | Self::Ipv4Checksum
             | Self::UdpChecksum
             | Self::CoapMid
             | Self::CoapToken
-            | Self::OscorePiv => Knowledge::Any,
-            Self::CoapOption(number) if number == OBSERVE || NOT_IN_RULES.contains(&number) => Knowledge::Any,
+            | Self::OscorePiv => true,
+            Self::CoapOption(number) => number == OBSERVE || NOT_IN_RULES.contains(&number),
+            _ => false,
+        }
+    }
+
+    /// Extent to which a rule may contain `value` of this field.
+    pub(super) fn knowledge(self, value: &Bits) -> Knowledge {
+        match self {
+            _ if self.is_of_packet() => Knowledge::Any,
             Self::Ipv6FlowLabel if value.to_uint() != Some(0) => Knowledge::PerFlow,
             // Ephemeral ports of Linux (from 32768) and IANA (from 49152).
             Self::UdpDevPort | Self::UdpAppPort if value.to_uint() >= Some(0x8000) => Knowledge::PerFlow,
@@ -203,14 +211,14 @@ pub(super) struct FieldLabel {
 
 impl FieldLabel {
     /// True if a rule contains the value at most where all packets have it: packets of one kind may differ in it.
-    pub(super) fn varies(self, value: &Bits) -> bool {
-        self.computable || self.id.knowledge(value) == Knowledge::Any
+    pub(super) fn varies(self) -> bool {
+        self.computable || self.id.is_of_packet()
     }
 }
 
 /// A field of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ParsedField {
+pub(crate) struct ParsedField {
     pub(super) label: FieldLabel,
     /// Offset in the packet, in bits.
     pub(super) at: usize,
@@ -219,26 +227,33 @@ pub(super) struct ParsedField {
 }
 
 /// A packet that rules can compress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Parsed<'p> {
     pub(super) octets: &'p [u8],
     /// The fields in their order.
-    pub(super) fields: Vec<ParsedField>,
+    pub(super) fields: &'p [ParsedField],
     /// Octets after the last field.
     pub(super) payload: &'p [u8],
 }
 
 impl<'p> Parsed<'p> {
     /// Parses UDP over one IP header, and CoAP in it. Returns `None` for other packets, for fragments and
-    /// options of IP, and for lengths that do not match the packet (RFC 8724, section 10.10).
-    pub(super) fn parse(reading: &Reading, direction: Direction, octets: &'p [u8]) -> Option<Self> {
+    /// options of IP, and for lengths that do not match the packet (RFC 8724, section 10.10). `room` is memory for the
+    /// fields.
+    pub(super) fn parse(
+        reading: &Reading,
+        direction: Direction,
+        octets: &'p [u8],
+        room: &'p mut FieldRoom,
+    ) -> Option<Self> {
         let chain = HeaderChain::parse(octets).ok()?;
         let [ip] = chain.ips() else { return None };
         let udp = chain.udp()?;
         if ip.next != protocol::UDP || !ip.extensions.is_empty() {
             return None;
         }
-        let mut parser = Parser { fields: Vec::with_capacity(40), at: 0 };
+        room.clear();
+        let mut parser = Parser { fields: room, at: 0 };
         match ip.header() {
             IpHeader::V4(header) => {
                 let right = header.options.is_empty() && usize::from(header.total_length) == octets.len();
@@ -274,6 +289,11 @@ impl<'p> Parsed<'p> {
         Some(Self { octets, fields: parser.fields, payload })
     }
 
+    /// The octets of all headers.
+    pub(super) fn header(&self) -> &'p [u8] {
+        self.octets.get(..self.octets.len() - self.payload.len()).unwrap_or_default()
+    }
+
     /// The labels of the fields.
     pub(super) fn labels(&self) -> Vec<FieldLabel> {
         self.fields.iter().map(|field| field.label).collect()
@@ -285,12 +305,12 @@ impl<'p> Parsed<'p> {
     }
 }
 
-struct Parser {
-    fields: Vec<ParsedField>,
+struct Parser<'r> {
+    fields: &'r mut FieldRoom,
     at: usize,
 }
 
-impl Parser {
+impl Parser<'_> {
     fn field(&mut self, id: FieldId, len: usize) {
         self.push(id, len, false);
     }

@@ -1,12 +1,11 @@
 //! Common properties of the packets of a capture, collected in one pass and in bounded memory.
 
 use std::collections::BTreeMap;
-use std::hash::{Hash as _, Hasher};
 use std::rc::Rc;
 
 use super::bits::Bits;
 use super::fields::{FieldId, FieldLabel, Knowledge, Parsed};
-use super::{Direction, FoldMap, Reading, RuleSet, derive};
+use super::{Direction, FieldRoom, FoldMap, Reading, RuleSet, derive};
 
 /// Maximum number of groups of packets per direction that are distinguished by all properties, and again as
 /// many without distinguishing values, and as many without addresses and ports. A larger capture does not
@@ -35,6 +34,7 @@ pub struct Learner {
     census: Census,
     /// Properties of the latest packet.
     properties: Properties,
+    room: FieldRoom,
 }
 
 /// Groups of one direction.
@@ -60,8 +60,8 @@ struct Kind {
     repeats: u64,
 }
 
-/// Labels and lengths of all fields of a packet, and the values that a [`GroupKey`] contains, as octets. Packets with
-/// equal octets have equal keys.
+/// Headers of a packet, with ones in place of fields that can be computed, and zeros in place of others that vary. Packets
+/// with equal octets have equal fields, and equal keys.
 #[derive(Debug, Default)]
 struct Properties(Vec<u8>);
 
@@ -115,13 +115,13 @@ impl Learner {
 
     /// Observes a packet.
     pub fn observe(&mut self, direction: Direction, packet: &[u8]) {
-        let Some(parsed) = Parsed::parse(&self.reading, direction, packet) else { return };
+        let Some(parsed) = Parsed::parse(&self.reading, direction, packet, &mut self.room) else { return };
         let Some(groups) = self.directions.get_mut(direction.index()) else { return };
-        let values: Vec<_> = parsed.fields.iter().map(|field| parsed.value(field)).collect();
-        self.properties.set(&parsed, &values);
-        if groups.repeat(&self.properties, &parsed, &values) {
+        self.properties.set(&parsed);
+        if groups.repeat(&self.properties, &parsed) {
             return;
         }
+        let values: Vec<_> = parsed.fields.iter().map(|field| parsed.value(field)).collect();
         for (field, value) in parsed.fields.iter().zip(&values) {
             self.census.count(field.label.id, value);
         }
@@ -175,12 +175,12 @@ impl Groups {
     }
 
     /// Counts a packet whose properties an earlier one had; returns false if none had.
-    fn repeat(&mut self, properties: &Properties, packet: &Parsed<'_>, values: &[Bits]) -> bool {
+    fn repeat(&mut self, properties: &Properties, packet: &Parsed<'_>) -> bool {
         let kind = self.by_properties.get(&properties.0).and_then(|kind| self.kinds.get_mut(*kind));
         let Some(kind) = kind else { return false };
         kind.repeats += 1;
         if let Some(group) = kind.group.and_then(|group| self.list.get_mut(group)) {
-            group.repeat(packet, values);
+            group.repeat(packet);
         }
         true
     }
@@ -193,7 +193,7 @@ impl Groups {
             for (label, value) in labels.iter().zip(values) {
                 census.repeat(label.id, value, *repeats);
                 if let Some(seen) = seen.next()
-                    && !label.varies(value)
+                    && !label.varies()
                     && let Some(packets) = seen.values.get_mut(value)
                 {
                     *packets += repeats;
@@ -206,26 +206,14 @@ impl Groups {
 }
 
 impl Properties {
-    fn set(&mut self, packet: &Parsed<'_>, values: &[Bits]) {
+    fn set(&mut self, packet: &Parsed<'_>) {
         self.0.clear();
-        for (field, value) in packet.fields.iter().zip(values) {
-            field.label.hash(self);
-            self.write_u32(value.len() as u32);
-            if !field.label.varies(value) {
-                self.write(value.as_octets());
-            }
+        self.0.extend_from_slice(packet.header());
+        for field in packet.fields.iter().filter(|field| field.label.varies()) {
+            // These fields consist of whole octets.
+            let octets = self.0.get_mut(field.at / 8..(field.at + field.len) / 8).unwrap_or_default();
+            octets.fill(if field.label.computable { 0xFF } else { 0 });
         }
-    }
-}
-
-/// Collects the octets that a hash processes.
-impl Hasher for Properties {
-    fn write(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
-    }
-
-    fn finish(&self) -> u64 {
-        0
     }
 }
 
@@ -239,7 +227,7 @@ impl GroupKey {
             let part = match id {
                 CoapType | CoapTkl | CoapCode => &mut message,
                 Ipv6FlowLabel | UdpDevPort | UdpAppPort => &mut flow,
-                _ if field.label.varies(value) => continue,
+                _ if field.label.varies() => continue,
                 _ if id.is_address() => &mut addresses,
                 _ => &mut others,
             };
@@ -272,11 +260,12 @@ impl Group {
 
     /// Adds a packet that differs from an earlier one in fields only that vary. The other ones are counted
     /// [later](Groups::finish).
-    fn repeat(&mut self, packet: &Parsed<'_>, values: &[Bits]) {
+    fn repeat(&mut self, packet: &Parsed<'_>) {
         self.packets += 1;
-        for ((seen, field), value) in self.seen.iter_mut().zip(&packet.fields).zip(values) {
-            if field.label.varies(value) {
-                seen.observe(value);
+        for (seen, field) in self.seen.iter_mut().zip(packet.fields) {
+            // A rule contains no values of computed fields.
+            if field.label.varies() && !field.label.computable {
+                seen.observe(&packet.value(field));
             }
         }
     }

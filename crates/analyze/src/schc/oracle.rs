@@ -8,7 +8,7 @@ use super::fields::Parsed;
 use super::rule::{Action, Descriptor, Length};
 use super::tests::learned;
 use super::tests::packets::captured;
-use super::{Direction, Reading, RuleSet};
+use super::{Direction, FieldRoom, Reading, RuleSet};
 
 /// Converts a descriptor to that of the crate, if possible: bits, MO, CDA, TV, x and list. The crate needs a
 /// static lifetime.
@@ -38,8 +38,9 @@ fn theirs(descriptor: &Descriptor, bits: usize) -> Option<FieldDescriptor> {
 
 /// Returns true if the crate supports the rule, after checking that it agrees.
 fn agrees(rules: &RuleSet, direction: Direction, packet: &[u8]) -> bool {
-    let Some((rule, parsed)) = rules.select(direction, packet) else { return false };
-    let pairs = rule.descriptors.iter().zip(&parsed.fields);
+    let mut room = FieldRoom::new();
+    let Some((rule, parsed)) = rules.select(direction, packet, &mut room) else { return false };
+    let pairs = rule.descriptors.iter().zip(parsed.fields);
     let fields: Option<Vec<_>> = pairs.map(|(descriptor, field)| theirs(descriptor, field.len)).collect();
     let Some(fields) = fields else { return false };
     let their_rule = Theirs::new(rule.id, fields.leak());
@@ -71,8 +72,10 @@ fn residues_are_those_of_another_implementation() {
         let rules = learned(&packets);
         // The crate never frees its rules, so not all packets are compared.
         for (direction, packet) in packets.iter().take(60) {
+            let mut room = FieldRoom::new();
             followed += usize::from(agrees(&rules, *direction, packet));
-            by_rules += usize::from(Parsed::parse(&Reading::default(), *direction, packet).is_some());
+            by_rules +=
+                usize::from(Parsed::parse(&Reading::default(), *direction, packet, &mut room).is_some());
         }
         println!("{name}: {followed} of {by_rules} packets so far");
     }

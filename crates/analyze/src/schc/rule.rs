@@ -114,7 +114,7 @@ impl Rule {
     /// match.
     pub(super) fn residue_bits(&self, packet: &Parsed<'_>) -> Option<usize> {
         let mut bits = 0;
-        for (descriptor, field) in self.descriptors.iter().zip(&packet.fields) {
+        for (descriptor, field) in self.descriptors.iter().zip(packet.fields) {
             if !descriptor.matches(packet.octets, field.at, field.len) {
                 return None;
             }

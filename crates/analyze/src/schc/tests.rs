@@ -9,7 +9,9 @@ use thinair_wire::header::coap::{Code, Type};
 
 use self::packets::{Addressing, DW6, DirectedPacket, UP6, captured, coap, packet};
 use super::fields::Parsed;
-use super::{Checksum, Direction, Learner, NO_COMPRESSION, Ports, Reading, Rule, RuleSet, SchcError};
+use super::{
+    Checksum, Direction, FieldRoom, Learner, NO_COMPRESSION, Ports, Reading, Rule, RuleSet, SchcError,
+};
 
 pub(super) fn learned(packets: &[DirectedPacket]) -> RuleSet {
     let mut learner = Learner::default();
@@ -63,7 +65,8 @@ fn the_rule_of_a_packet_is_the_best_of_all() {
     for (name, packets) in captured_and_listed() {
         let rules = learned(&packets);
         for (direction, packet) in &packets {
-            let parsed = Parsed::parse(&Reading::default(), *direction, packet);
+            let mut room = FieldRoom::new();
+            let parsed = Parsed::parse(&Reading::default(), *direction, packet, &mut room);
             let best = parsed.and_then(|parsed| {
                 let alike = rules.rules(*direction).iter().filter(|rule| rule.labels() == parsed.labels());
                 let bits = |rule: &Rule| Some((rule.residue_bits(&parsed)?, rule.id));

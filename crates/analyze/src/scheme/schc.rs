@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thinair_rohc::Instant;
 
 use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
-use crate::schc::RuleSet;
+use crate::schc::{FieldRoom, RuleSet};
 use crate::sides::CaptureSide;
 use crate::survey::{SurveyedInput, direction};
 
@@ -13,12 +13,13 @@ use crate::survey::{SurveyedInput, direction};
 #[derive(Debug)]
 pub(super) struct Schc {
     surveyed: Arc<SurveyedInput>,
+    fields: FieldRoom,
     room: Vec<u8>,
 }
 
 impl Schc {
     pub(super) fn new(surveyed: Arc<SurveyedInput>) -> Self {
-        Self { surveyed, room: Vec::new() }
+        Self { surveyed, fields: FieldRoom::new(), room: Vec::new() }
     }
 
     fn rules(&self) -> &RuleSet {
@@ -44,7 +45,8 @@ impl SchemeEnds for Schc {
     ) -> Result<Option<CompressedPacket>, Rejection> {
         let mut room = std::mem::take(&mut self.room);
         room.clear();
-        let (rule, header_in) = self.rules().compress_headers(direction(from), packet, &mut room);
+        let rules = &self.surveyed.rules;
+        let (rule, header_in) = rules.compress_headers(direction(from), packet, &mut self.fields, &mut room);
         self.room = room;
         let len = self.copy_to(out)?;
         // The residue, and the padding after the payload; both are shorter than the values in the rule.

@@ -328,7 +328,8 @@ impl TunnelCost {
             };
             let overhead = cost.overhead_bytes;
             let months = MONTH_SECONDS / best.seconds;
-            let price = |price: f64| settings.month_price(price * months);
+            let sessions = outcome.totals.session_cost.unwrap_or(0.0);
+            let price = |price: f64| settings.month_price(price, sessions, months);
             let month = best.month.is_some().then(|| (price(before), price(after)));
             Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, saved_ratio, month }
         };

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 use thinair_analyze::Settings;
 
-use thinair_analyze::outcome::{Flow, MOST_COURSES, Outcome};
+use thinair_analyze::outcome::{Flow, MOST_COURSES, Outcome, Scheme};
 use thinair_report::{
     Axis, Bars, Cell, Column, Document, Figure, Lines, Numerals, Section, Series, StackedBars, Table, Tile,
 };
@@ -64,7 +64,7 @@ fn subtitle(outcome: &Outcome) -> String {
     format!("{files}: {packets} in {}", counted(outcome.totals.flows, "flow"))
 }
 
-/// Key figures of the best scheme.
+/// Key figures: what is paid, for what most of it, what changes by the best scheme, and what is left.
 fn summary(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
     let section = Section::new("");
@@ -73,37 +73,58 @@ fn summary(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> 
     };
     let mean = |octets: u64| N.number(words::per_packet(octets, packets), 1);
     let header = change(mean(traffic.layers_in.all_headers()), mean(best.layers_out.all_headers()));
+    let octets = change(N.integer(traffic.bytes_in.into()), N.integer(best.sent_bytes().into()));
     let fewer = if best.saved_ratio < 0.0 { "more octets sent" } else { "fewer octets sent" };
-    section.tiles([
-        Tile::new(fewer, Cell::Percent(best.saved_ratio.abs())).detail(format!(
-            "{} octets{}",
-            change(N.integer(traffic.bytes_in.into()), N.integer(best.sent_bytes().into())),
-            if best.feedback_bytes > 0 { ", feedback included" } else { "" }
-        )),
-        Tile::new("headers of a packet", Cell::text(header)).unit("B").detail("mean, before and after"),
-        price(settings, outcome).unwrap_or_else(|| {
-            Tile::new(if packets == 1 { "IP packet" } else { "IP packets" }, Cell::integer(packets))
-                .detail(format!("in {}", counted(outcome.totals.flows, "flow")))
-        }),
-        Tile::new("packets that differ", Cell::integer(outcome.mismatches()))
-            .detail("after compression and decompression"),
+    let [paid, left] = price(settings, outcome, best).unwrap_or_else(|| {
+        let paid = Tile::new("octets of IP packets", Cell::integer(traffic.bytes_in));
+        let feedback = if best.feedback_bytes > 0 { "feedback included; " } else { "" };
+        let left = Tile::new("octets that are left", Cell::integer(best.sent_bytes()));
+        [paid.detail(counted(packets, "packet")), left.detail(format!("{feedback}{}", restored(outcome)))]
+    });
+    let largest = outcome.bill.first().map(|row| {
+        let remedy = row.remedy.map_or(String::new(), |remedy| format!("; {remedy}"));
+        let detail = format!("largest part of all frames{remedy}");
+        Tile::new(words::cause(row), Cell::Percent(row.share)).detail(detail)
+    });
+    let saved = Tile::new(fewer, Cell::Percent(best.saved_ratio.abs()))
+        .detail(format!("{octets} octets; headers of a packet, mean: {header}\u{202f}B"));
+    section.tiles([Some(paid), largest, Some(saved), Some(left)].into_iter().flatten())
+}
+
+/// Price of a month before, and with the recommended scheme; where none is recommended or the capture is too short, price of the
+/// capture, and with the best scheme. `None` without a price.
+fn price(settings: &Settings, outcome: &Outcome, best: &Scheme) -> Option<[Tile; 2]> {
+    let recommended = outcome.recommendation.as_ref();
+    let month = recommended.and_then(|best| best.month.as_ref().map(|month| (month, best.seconds)));
+    let (before, after, period) = match month {
+        Some((month, seconds)) => (month.cost_in?, month.cost_out?, Some(words::duration(seconds))),
+        None => (outcome.totals.traffic.cost_in?, best.cost_out?, None),
+    };
+    let currency = settings.tariff.as_ref().map_or("", |tariff| tariff.currency.as_str());
+    let of_month = if period.is_some() { " a month" } else { "" };
+    let amount = |caption: &str, price: f64| {
+        let decimals = if price < 1.0 { 4 } else { 2 };
+        Tile::new(format!("{caption}{of_month}"), Cell::text(N.number(price, decimals))).unit(currency)
+    };
+    let period = period.map_or("for these packets".to_owned(), |time| format!("at the rate of these {time}"));
+    let word = if after > before { "more to pay" } else { "less to pay" };
+    let ratio = if before > 0.0 { (1.0 - after / before).abs() } else { 0.0 };
+    Some([
+        amount("to pay", before).detail(period),
+        amount("left to pay", after).detail(format!("{} {word}; {}", N.percent(ratio, 1), restored(outcome))),
     ])
 }
 
-/// Price of a month with the recommended scheme; `None` without a price, or if the capture is too short.
-fn price(settings: &Settings, outcome: &Outcome) -> Option<Tile> {
-    let best = outcome.recommendation.as_ref()?;
-    let month = settings.billing.and(best.month.as_ref())?;
-    let (before, after) = (month.cost_in.filter(|cost| *cost > 0.0)?, month.cost_out?);
-    let currency = settings.tariff.as_ref().map_or(String::new(), |tariff| format!(" {}", tariff.currency));
-    let paid = change(N.number(before, 2), N.number(after, 2));
-    let detail = format!("{paid}{currency} a month at the rate of these {}", words::duration(best.seconds));
-    let word = if after > before { "more to pay" } else { "less to pay" };
-    Some(Tile::new(word, Cell::Percent((1.0 - after / before).abs())).detail(detail))
+/// Result of the round trips.
+fn restored(outcome: &Outcome) -> String {
+    match outcome.mismatches() {
+        0 => "every packet is restored exactly".to_owned(),
+        some => format!("{} not restored exactly", counted(some, "packet")),
+    }
 }
 
 const BILL: &str = "Each octet of each frame counts once. Packets with data are divided into headers and payload; all others, such as \
-    handshakes, count with all their octets. Header compression saves octets of all headers; the sum stands beside those of IP.";
+    handshakes, count with all their octets. Header compression saves octets of all headers; the sum stands beside those of IP. Each remedy is tried alone, on these packets.";
 
 /// Number of causes that are listed.
 const MOST_CAUSES: usize = 8;

@@ -45,14 +45,14 @@ impl Results {
         let names = captures.iter().map(|(name, _)| name.clone());
         let line = ["thinair analyze".to_owned()].into_iter().chain(options).chain(["--".to_owned()]);
         let Line { mut arguments } = Line::try_parse_from(line.chain(names))?;
-        arguments.jobs = 1;
+        arguments.jobs = Some(1);
         let is_of_files = arguments.tariff.is_some() || arguments.html.is_some();
         anyhow::ensure!(!is_of_files, "--tariff and --html are options of the command");
         let mut settings = settings(&arguments).map_err(anyhow::Error::msg)?;
         settings.bases = arguments.channel.bases()?;
         if let Some((name, text)) = tariff {
             let tariff = Tariff::read(text).map_err(|error| anyhow::anyhow!("{name}, {error}"))?;
-            settings.set_tariff(tariff);
+            super::set_tariff(&mut settings, tariff)?;
         }
         let mut captures = Captures::named(captures);
         let outcome = analyzed(&arguments, &mut settings, &mut captures, begin)?;

@@ -75,7 +75,9 @@ pub(super) fn run(arguments: &BillArguments) -> anyhow::Result<ExitCode> {
 fn tariff(path: &Path) -> anyhow::Result<Tariff> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))
+    let tariff = Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))?;
+    anyhow::ensure!(tariff.session.is_none(), "{name}: prices of sessions are not computed for a tunnel");
+    Ok(tariff)
 }
 
 /// Octets of a time.

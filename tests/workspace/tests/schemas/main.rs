@@ -22,8 +22,8 @@ use outputs::Outputs;
 const RARE: &[(&str, &[&str], &str)] = &[
     (
         "thinair.analyze/1",
-        &["spi", "unwrapped", "not_unwrapped", "iphc_frames", "dropped"],
-        "ESP, tunnels, IEEE 802.15.4 and interfaces are in other tests",
+        &["spi", "unwrapped", "not_unwrapped", "iphc_frames", "dropped", "session_cost"],
+        "ESP, tunnels, IEEE 802.15.4, interfaces and prices of sessions are in other tests",
     ),
     ("thinair.rohc.dissect/1", &["last", "side"], "segments, and files with both directions"),
     (

@@ -30,6 +30,13 @@ pub(super) fn differences(base: &CoapPath, path: &CoapPath) -> Option<Difference
     })
 }
 
+/// Cost of ports and addresses that differ, about their octets in IR-CR.
+fn addressing(base: &CoapPath, path: &CoapPath) -> u32 {
+    u32::from(base.source_port != path.source_port)
+        + u32::from(base.destination_port != path.destination_port)
+        + 4 * (u32::from(base.source != path.source) + u32::from(base.destination != path.destination))
+}
+
 impl CoapSenderContext {
     /// Starts from the base with which the first packet of the flow has fewest octets. The context gets its
     /// templates.
@@ -41,6 +48,10 @@ impl CoapSenderContext {
     ) {
         let mut best: Option<(u32, u8)> = None;
         for (number, base) in memory.bases.iter().enumerate().take(256) {
+            // There can be one base for each of many flows, and few of them can be better.
+            if best.is_some_and(|(least, _)| least <= addressing(&base.path(), &self.shared.path)) {
+                continue;
+            }
             let path = CoapPath {
                 checksum: base.path().checksum,
                 ip_id_mode: base.path().ip_id_mode,
@@ -65,20 +76,19 @@ impl CoapSenderContext {
                 })
             });
             let Some(template) = template else { continue };
-            let cost = u32::from(differences.source_port)
-                + u32::from(differences.destination_port)
-                + u32::from(differences.flow_label)
-                + 4 * (u32::from(differences.source) + u32::from(differences.destination))
-                + u32::from(template);
+            let cost =
+                addressing(&base.path(), &path) + u32::from(differences.flow_label) + u32::from(template);
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, number as u8));
             }
         }
         let Some((_, number)) = best else { return };
         let Some(base) = memory.bases.get(usize::from(number)) else { return };
-        self.shared.path.checksum = base.path().checksum;
-        self.shared.path.ip_id_mode = base.path().ip_id_mode;
-        self.shared.settle();
+        let CoapPath { checksum, ip_id_mode, .. } = base.path();
+        if (checksum, ip_id_mode) != (self.shared.path.checksum, self.shared.path.ip_id_mode) {
+            (self.shared.path.checksum, self.shared.path.ip_id_mode) = (checksum, ip_id_mode);
+            self.shared.settle();
+        }
         if base.define_all(&mut self.shared, &mut memory.templates) {
             self.base = Some(number);
             for number in self.shared.numbers() {

@@ -274,8 +274,13 @@ impl CoapState {
         let FlowLabel([e, f, g]) = self.path.flow_label;
         let kind =
             [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
+        // In one piece, the CRC-3 needs no table for each octet.
+        let mut all = [0; 6 + 16 + 16];
+        all[..6].copy_from_slice(&kind);
+        all[6..22].copy_from_slice(&self.path.source);
+        all[22..].copy_from_slice(&self.path.destination);
         for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
-            *state = check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
+            *state = check.of(&all);
         }
         self.digest = digest(&kind);
         let [source, destination] = self.path.ports(0);
@@ -467,13 +472,13 @@ impl CoapState {
 }
 
 /// Returns a 16-bit digest of the few octets that the UDP checksum does not cover: CRC-16/IBM-3740 (also
-/// CCITT-FALSE), bit by bit, since it is computed only when one of them changes.
+/// CCITT-FALSE), without a table, since it is computed only when one of them changes.
 fn digest(octets: &[u8]) -> u16 {
     octets.iter().fold(0xFFFF, |crc: u16, &octet| {
-        (0..8).fold(crc ^ u16::from(octet) << 8, |crc, _| {
-            let shifted = crc << 1;
-            if crc & 0x8000 != 0 { shifted ^ 0x1021 } else { shifted }
-        })
+        // The high octet, divided by the polynomial x^16 + x^12 + x^5 + 1.
+        let high = crc >> 8 ^ u16::from(octet);
+        let quotient = high ^ high >> 4;
+        crc << 8 ^ quotient << 12 ^ quotient << 5 ^ quotient
     })
 }
 
