@@ -49,6 +49,13 @@ pub struct SiteConfig {
     pub runtime: Option<PathBuf>,
 }
 
+impl SiteConfig {
+    /// True if the interval of keepalives to a peer follows the timeout of the NAT before this end.
+    pub fn learns_keepalive(&self) -> bool {
+        matches!(&self.others, Others::Peers(peers) if peers.iter().any(|peer| peer.learns_keepalive))
+    }
+}
+
 /// The interface of the system.
 #[derive(Clone, Debug, Default)]
 pub struct Inside {
@@ -350,6 +357,8 @@ pub struct Peer {
     pub public_key: Option<PeerPublicKey>,
     /// Interval of keepalive datagrams, which keep NAT mappings alive. `None`: not sent.
     pub keepalive: Option<Duration>,
+    /// True if the interval follows the timeout of the NAT before this end, which probes find.
+    pub learns_keepalive: bool,
     /// PID that it sends, with TS.
     pub pid: Option<Pid>,
 }

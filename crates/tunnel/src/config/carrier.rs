@@ -11,6 +11,7 @@ use super::settings::{Settings, SettingsSection};
 use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
 use crate::idle::LEAST_BUDGET;
+use crate::mapping;
 use crate::site_config::{Carrier, Framing, Others, Packaging, Security};
 
 /// Default PID of both directions, if they are datagrams of different senders.
@@ -36,7 +37,7 @@ pub(super) struct CarrierSettings {
     pub(super) carrier: Carrier,
     /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
-    pub(super) keepalive: Option<Duration>,
+    pub(super) keepalive: Option<Keepalive>,
     idle_budget: Option<ConfiguredValue>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
@@ -62,6 +63,11 @@ impl CarrierSettings {
             return Err(setting.error(
                 "limits keepalives, and there are none; give `keepalive`, too, or remove it: an idle tunnel without \
                  keepalives sends nothing",
+            ));
+        }
+        if matches!(others, Others::Peers(peers) if peers.iter().any(|peer| peer.learns_keepalive)) {
+            return Err(setting.error(
+                "limits keepalives of a known interval; give `keepalive` a time instead of `auto`, or remove it",
             ));
         }
         let least = LEAST_BUDGET * with_keepalive;
@@ -128,7 +134,7 @@ pub(super) fn carried(
         // Placeholder, replaced below.
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
-        keepalive: section.read("keepalive", positive)?,
+        keepalive: section.read("keepalive", keepalive)?,
         idle_budget: section.setting("idle_budget").cloned(),
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
@@ -348,6 +354,32 @@ pub(super) fn pid(text: &str) -> Result<Pid, String> {
 pub(super) fn positive(text: &str) -> Result<Duration, String> {
     let span = words::span(text)?;
     if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
+}
+
+/// Interval of keepalives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keepalive {
+    /// A configured one.
+    Every(Duration),
+    /// That which the NAT needs, as probes find.
+    Learned,
+}
+
+impl Keepalive {
+    /// Interval until another one is learned.
+    pub(super) const fn interval(self) -> Duration {
+        match self {
+            Self::Every(interval) => interval,
+            Self::Learned => mapping::UNKNOWN,
+        }
+    }
+}
+
+pub(super) fn keepalive(text: &str) -> Result<Keepalive, String> {
+    if text == "auto" {
+        return Ok(Keepalive::Learned);
+    }
+    positive(text).map(Keepalive::Every).map_err(|wrong| format!("{wrong}; or give auto"))
 }
 
 fn serial(

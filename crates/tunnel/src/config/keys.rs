@@ -122,7 +122,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             one_end("listen")
                 .option(CARRIER, "ADDRESS:PORT", "Local address and port of the socket [default: the port of CARRIER]"),
             all("keepalive")
-                .option(CARRIER, "TIME", "Interval of datagrams that keep a NAT mapping alive, such as 25s"),
+                .option(CARRIER, "TIME", "Interval of datagrams that keep a NAT mapping alive, such as 25s, or auto: learned by probes"),
             one_end("idle_budget")
                 .option(CARRIER, "OCTETS", "Octets a day that the idle tunnel may cost: keepalives become rarer if need be")
                 .details("Both directions and headers of IP and UDP count. `thinair tunnel status` shows what it costs in \

@@ -32,6 +32,7 @@ fn config(carrier: Carrier, security: Security) -> SiteConfig {
             key: None,
             public_key: None,
             keepalive: None,
+            learns_keepalive: false,
             pid: None,
         }]),
         hold: Vec::new(),

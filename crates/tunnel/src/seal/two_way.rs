@@ -19,7 +19,10 @@ use super::cookie::Jar;
 use super::handshake::EndIdentity;
 use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PUBLIC_REQUEST, PathBody, REQUEST, Whose};
 use super::public_key::Keyring;
-use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
+use super::{
+    Around, BodyFlags, Destination, MappingMessage, NotSealed, Opened, PathNews, PathSeal, Random, Refused,
+    Sender,
+};
 use crate::addresses::AddressPair;
 use crate::site_config::{Rekey, Suite};
 
@@ -308,6 +311,27 @@ impl TwoWay {
         sealed
     }
 
+    /// Encrypts a message on the mapping of a NAT to a peer.
+    pub(super) fn seal_mapping(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        message: &MappingMessage,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let peer = self.peers.get_mut(peer).ok_or(NotSealed::NoDestination)?;
+        let (flags, body) = message.to_body();
+        peer.seal_aside(now, PathBody::Mapping, flags, &body, out)
+    }
+
+    /// Sets the interval of keepalives to a peer that has keepalives.
+    pub(super) fn set_keepalive(&mut self, now: Instant, peer: usize, keepalive: Duration) {
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.set_keepalive(now, keepalive);
+            self.due = timers::earlier(self.due, peer.timers.first());
+        }
+    }
+
     pub(super) fn open<'d>(
         &mut self,
         now: Instant,
@@ -343,14 +367,22 @@ impl TwoWay {
         let before = peer.pair();
         let opened = peer.open(now, from, index, &header, length, datagram);
         self.moves += u64::from(peer.pair() != before);
-        let is_farewell =
-            header.flags.addressed && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
+        let is_mapping = matches!(header.whose, Whose::Path(_, PathBody::Mapping));
+        let is_farewell = header.flags.addressed
+            && !is_mapping
+            && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
         let has_closed = is_farewell && peer.close(now, index);
         self.due = timers::earlier(self.due, peer.timers.first());
         let sender = Sender::Peer(number);
         match opened {
             Ok(_) if has_closed => Opened::Closed { from: sender },
             Err(refused) => Opened::Refused(refused),
+            Ok((plain, _)) if is_mapping => {
+                match MappingMessage::of_body(header.flags, &datagram[plain.body]) {
+                    Some(message) => Opened::Mapping { from: sender, missing: plain.missing, message },
+                    None => Opened::Refused(Refused::Malformed),
+                }
+            }
             Ok((plain, session)) if matches!(header.whose, Whose::Path(..)) => {
                 let body = &datagram[plain.body];
                 let path = match (header.whose, body.first_chunk()) {

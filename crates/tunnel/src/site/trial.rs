@@ -195,6 +195,8 @@ impl Trial {
                 address: knows.then_some(addresses[1 - number]),
                 allowed: ALL_ADDRESSES.to_vec(),
                 keepalive: peer.keepalive.filter(|_| number == 0),
+                // Nothing is known of the NAT.
+                learns_keepalive: false,
                 ..peer.clone()
             };
             let mut own = SiteConfig { others: Others::Peers(vec![other.clone()]), ..config.clone() };
@@ -280,7 +282,7 @@ impl Trial {
                     match output {
                         SiteOutput::Datagram { octets, .. } => moved.push((number, octets.to_vec())),
                         SiteOutput::Packet { .. } => end.delivered += 1,
-                        SiteOutput::Event { .. } => {}
+                        SiteOutput::Probe { .. } | SiteOutput::Event { .. } => {}
                     }
                 }
             }

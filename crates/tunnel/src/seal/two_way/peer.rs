@@ -387,6 +387,34 @@ impl PeerState {
         Ok(())
     }
 
+    /// Encrypts a body that leaves from another socket, or goes to one: it is no sign of life.
+    pub(super) fn seal_aside(
+        &mut self,
+        now: Instant,
+        kind: PathBody,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        match &mut self.current {
+            Some(session) if now < session.until => {
+                session.note_datagram(now);
+                session.sealer.seal(Whose::Path(session.theirs, kind), flags, body, out)
+            }
+            Some(_) | None => Err(NotSealed::NoSession),
+        }
+    }
+
+    /// Sets the interval of keepalives, if there are any.
+    pub(super) fn set_keepalive(&mut self, now: Instant, keepalive: Duration) {
+        if self.keepalive.is_some_and(|before| before != keepalive) {
+            self.keepalive = Some(keepalive);
+            if self.timers.at(PeerTimer::Ask).is_some() {
+                self.timers.by(PeerTimer::Ask, now + keepalive);
+            }
+        }
+    }
+
     /// Age of keys from which on a packet replaces them.
     fn rekey_age(&self) -> Duration {
         match self.rekey {
@@ -451,6 +479,13 @@ impl PeerState {
                 return Err(refused);
             }
         };
+        if matches!(header.whose, Whose::Path(_, PathBody::Mapping)) {
+            session.note_datagram(now);
+            if !is_current || !plain.newest {
+                plain.missing = Missing::Uncounted;
+            }
+            return Ok((plain, None));
+        }
         session.heard = true;
         session.sealer.note_heard();
         session.note_datagram(now);
