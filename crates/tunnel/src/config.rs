@@ -93,6 +93,7 @@ pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Resu
         others,
         hold: hold::hold(settings)?,
         idle: None,
+        bare_keepalive: carried.bare_keepalive,
         seeing: inside::seeing(settings, surroundings)?,
         user: inside::user(settings)?,
         offloads: inside::offloads(settings)?,

@@ -365,6 +365,14 @@ impl Seal {
         }
     }
 
+    /// Shows the address of this end to peers with keepalives, as it may be another one.
+    pub fn show_address(&mut self, now: Instant) {
+        match self {
+            Self::TwoWay(seal) => seal.show_address(now),
+            Self::Insecure(_) | Self::Group(_) => {}
+        }
+    }
+
     /// Records the number of units in the last body encrypted for `to`: each uses a counter, at least one per
     /// body. The other end computes the number of missing units from them.
     pub fn note_sealed(&mut self, to: Destination, units: u32) {

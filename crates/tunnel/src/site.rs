@@ -234,6 +234,10 @@ impl Site {
         let payload = datagram.len();
         let octets = payload + self.common.outer;
         self.common.counters.received_datagram(octets);
+        if payload == 1 {
+            // A keepalive that keeps the mapping of a NAT, and nothing else.
+            return;
+        }
         if matches!(self.common.seal, None | Some(Seal::Insecure(_))) {
             self.note_own(from);
         }

@@ -37,6 +37,8 @@ pub struct SiteConfig {
     pub hold: Vec<HoldRule>,
     /// Budget for idle octets, which keepalives keep. `None`: no limit.
     pub idle: Option<IdleBudget>,
+    /// True if keepalives are one octet without authentication, which the other end does not read.
+    pub bare_keepalive: bool,
     /// Status outputs.
     pub seeing: Seeing,
     /// Large packets at the interface and large messages at the socket, each in place of many, where the system has them.

@@ -38,6 +38,7 @@ pub(super) struct CarrierSettings {
     /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
     pub(super) keepalive: Option<Keepalive>,
+    pub(super) bare_keepalive: bool,
     idle_budget: Option<ConfiguredValue>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
@@ -135,6 +136,7 @@ pub(super) fn carried(
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
         keepalive: section.read("keepalive", keepalive)?,
+        bare_keepalive: section.is_true("bare_keepalive")?,
         idle_budget: section.setting("idle_budget").cloned(),
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,

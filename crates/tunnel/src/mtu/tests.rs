@@ -37,6 +37,7 @@ fn config(carrier: Carrier, security: Security) -> SiteConfig {
         }]),
         hold: Vec::new(),
         idle: None,
+        bare_keepalive: false,
         seeing: Seeing::default(),
         offloads: true,
         user: None,

@@ -62,6 +62,9 @@ pub(super) const PUBLIC_REQUEST: u8 = DatagramKind::Handshake.bits() | 4;
 /// Cookie instead of an answer.
 pub(super) const COOKIE: u8 = DatagramKind::Handshake.bits() | 3;
 
+/// The octet of a keepalive without authentication. A datagram of one octet is not read.
+pub(super) const BARE_KEEPALIVE: u8 = 0;
+
 /// Length of kind and flags in octets.
 pub(super) const KIND: usize = 1;
 /// Length of an index or site number in octets.

@@ -94,6 +94,7 @@ pub struct TwoWay {
     over: Over,
     suite: Suite,
     rekey: Rekey,
+    has_bare_keepalives: bool,
     ours: EndIdentity,
     random: Box<dyn Random>,
     peers: Vec<PeerState>,
@@ -137,6 +138,7 @@ impl TwoWay {
             over,
             suite,
             rekey: Rekey::Auto,
+            has_bare_keepalives: false,
             ours: EndIdentity { suite: suite.number(), instance, digest, offers_aes: false, asks: true },
             jar: Jar::new(now, &mut *random),
             public: PublicEnds::of(&peers),
@@ -161,6 +163,12 @@ impl TwoWay {
     pub fn rekey(&mut self, rekey: Rekey) {
         self.rekey = rekey;
         self.peers.iter_mut().for_each(|peer| peer.rekey = rekey);
+    }
+
+    /// Makes keepalives to all peers one octet without authentication, which keeps the mapping of a NAT, and nothing else.
+    pub fn send_bare_keepalives(&mut self) {
+        self.has_bare_keepalives = true;
+        self.peers.iter_mut().for_each(|peer| peer.has_bare_keepalives = true);
     }
 
     /// Returns the suite for sessions with a peer, or the reason why there are none.
@@ -330,6 +338,12 @@ impl TwoWay {
             peer.set_keepalive(now, keepalive);
             self.due = timers::earlier(self.due, peer.timers.first());
         }
+    }
+
+    /// Shows the address of this end to peers with keepalives.
+    pub(super) fn show_address(&mut self, now: Instant) {
+        self.peers.iter_mut().for_each(|peer| peer.show_address(now));
+        self.due = Some(now);
     }
 
     pub(super) fn open<'d>(

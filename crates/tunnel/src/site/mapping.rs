@@ -49,6 +49,9 @@ impl Site {
                 mapping.restart(now);
             }
         }
+        if let Some(seal) = &mut self.common.seal {
+            seal.show_address(now);
+        }
     }
 
     /// Handles a message on a mapping, which came from `from`.

@@ -102,7 +102,12 @@ fn host(text: &str, key: u8, start: u64) -> Host {
                 })
                 .collect();
             let random = Box::new(random(start));
-            Seal::TwoWay(TwoWay::new(Instant::ZERO, Over::Datagrams, peers, *suite, [1; 8], random).unwrap())
+            let mut seal =
+                TwoWay::new(Instant::ZERO, Over::Datagrams, peers, *suite, [1; 8], random).unwrap();
+            if config.bare_keepalive {
+                seal.send_bare_keepalives();
+            }
+            Seal::TwoWay(seal)
         }
         Security::Open => panic!("nothing is open here"),
     };

@@ -372,6 +372,9 @@ fn seal(config: &SiteConfig, peer: &Peer, number: usize) -> Result<Option<Seal>,
             let random = Box::new(random(number as u64 + 1));
             let mut two_way = TwoWay::new(Instant::ZERO, over, peers, *suite, [0; 8], random)?;
             two_way.rekey(*rekey);
+            if config.bare_keepalive {
+                two_way.send_bare_keepalives();
+            }
             Some(Seal::TwoWay(two_way))
         }
     })

@@ -73,8 +73,14 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://192.0.2.1:7000?lisen=192.0.2.2:1", &["option `lisen` of CARRIER", "did you mean `listen`?"]),
         ("udp://192.0.2.1:7000?listen=a&listen=b", &["is also set by"]),
         ("udp://192.0.2.1:7000?url=udp://", &["unknown option of udp://"]),
-        ("udp://192.0.2.1:7000?foo=1", &["the options are listen, keepalive, idle-budget, iface, ttl, mtu"]),
-        ("udp://192.0.2.1:7000?fro=1", &["the options are listen, keepalive, idle-budget, iface, ttl, mtu"]),
+        (
+            "udp://192.0.2.1:7000?foo=1",
+            &["the options are listen, keepalive, bare-keepalive, idle-budget, iface"],
+        ),
+        (
+            "udp://192.0.2.1:7000?fro=1",
+            &["the options are listen, keepalive, bare-keepalive, idle-budget, iface"],
+        ),
         ("ule+udp://192.0.2.1:7000?peer-pd=0x41", &["did you mean `peer-pid`?"]),
         ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` belongs to [security]"]),
         ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "remove it"]),
@@ -86,6 +92,11 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://192.0.2.1:7000?keepalive=0", &["above 0"]),
         ("udp://192.0.2.1:7000?idle-budget=9000", &["limits keepalives, and there are none"]),
         ("udp://192.0.2.1:7000?idle-budget=1999&keepalive=25s", &["below 2000 octets a day", "give more"]),
+        (
+            "udp://192.0.2.1:7000?idle-budget=9000&keepalive=auto",
+            &["of a known interval", "instead of `auto`"],
+        ),
+        ("udp://192.0.2.1:7000?keepalive=often", &["or give auto"]),
         ("udp://192.0.2.1:7000?idle-budget=0&keepalive=25s", &["give a number from 1"]),
         ("serial://", &["serial:///dev/ttyUSB0"]),
         ("serial:///dev/ttyUSB0?framing=hdlc", &["expected one of cobs, slip"]),

@@ -85,7 +85,12 @@ impl Nat {
 }
 
 fn hosts() -> Vec<Host> {
-    let inside = text(7_001, 7_002, KEY).replace("listen", "keepalive = \"auto\"\nlisten");
+    hosts_with("\"auto\"")
+}
+
+/// Hosts of which the first one has this keepalive.
+fn hosts_with(keepalive: &str) -> Vec<Host> {
+    let inside = text(7_001, 7_002, KEY).replace("listen", &format!("keepalive = {keepalive}\nlisten"));
     let outside = text(7_002, 7_001, KEY).replace("udp://127.0.0.1:7001", "udp://:7002");
     let mut hosts = vec![host(&inside, 1, 10), host(&outside, 1, 20)];
     hosts[1].address = "127.0.0.1:7002".parse().unwrap();
@@ -122,6 +127,27 @@ fn timeouts_are_learned_while_the_far_end_reaches_this_one_at_any_minute_of_a_da
         assert_eq!(at, Some(SocketAddr::from(([198, 51, 100, 1], 40_001))));
         assert_eq!(hosts[0].sessions, hosts[1].sessions);
     }
+}
+
+#[test]
+fn an_end_with_bare_keepalives_is_reached_at_any_minute_of_a_day() {
+    let timeout = MINUTE * 5;
+    let (mut hosts, mut nat, mut now) =
+        (hosts_with("\"270s\"\nbare_keepalive = true"), Nat::new(timeout), Instant::from_millis(1));
+    let start = now;
+    for minute in 1..=24 * 60 {
+        nat.pass(&mut hosts, &mut now, start + MINUTE * minute);
+        assert!(nat.is_mapped(0, now), "no mapping in minute {minute}");
+        // Within two hours with the keys of the last packet, then with new ones.
+        if minute.is_power_of_two() || minute % 479 == 0 {
+            let packet = datagram([10, 0, 0, 1], [10, 0, 0, minute as u8]);
+            send(&mut hosts[1], now, &packet);
+            nat.settle(&mut hosts, now);
+            assert_eq!(hosts[0].delivered.pop(), Some(packet), "minute {minute}");
+        }
+    }
+    assert_eq!(nat.mappings[0].0, 40_001);
+    assert_eq!(drops(&hosts[1], Drop::MalformedDatagram), 0);
 }
 
 #[test]
