@@ -31,6 +31,7 @@ mod tests;
 
 use std::time::Duration;
 
+use thinair_link::tariff::Tariff;
 use thinair_wire::time::Instant;
 
 use crate::addresses::{AddressPair, canonical};
@@ -82,6 +83,8 @@ pub struct Site {
     host_multicast: Option<HostMulticast>,
     /// Packets that wait, so that several share a datagram.
     hold: Vec<HoldRule>,
+    /// Price list by which they wait.
+    tariff: Option<Tariff>,
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
     common: CommonParts,
@@ -119,7 +122,11 @@ impl Site {
                 pipeline.waiting.push(now, time, packet);
                 let path = pipeline.link.path.as_ref().map(|path| self.narrow.on_path(path.size()));
                 let largest = path.unwrap_or(self.narrow).body;
-                if pipeline.waiting.fill(largest) {
+                let around =
+                    self.common.outer + self.common.seal.as_ref().map_or(0, |seal| seal.around().usual());
+                let fill_steps =
+                    |tariff| pipeline.waiting.fill_steps(tariff, (around, largest), &pipeline.link.sent);
+                if pipeline.waiting.fill(largest) || self.tariff.as_ref().is_some_and(fill_steps) {
                     self.release(now, to);
                 }
             }

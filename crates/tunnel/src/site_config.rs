@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use thinair_link::tariff::Tariff;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::Sizer;
@@ -35,6 +36,8 @@ pub struct SiteConfig {
     pub others: Others,
     /// Packets that wait, so that several share a datagram.
     pub hold: Vec<HoldRule>,
+    /// Price list of the network below, by which they wait.
+    pub tariff: Option<Tariff>,
     /// Budget for idle octets, which keepalives keep. `None`: no limit.
     pub idle: Option<IdleBudget>,
     /// True if keepalives are one octet without authentication, which the other end does not read.

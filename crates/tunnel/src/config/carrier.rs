@@ -12,7 +12,7 @@ use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
 use crate::idle::LEAST_BUDGET;
 use crate::mapping;
-use crate::site_config::{Carrier, Framing, Others, Packaging, Security};
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, Tariff};
 
 /// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;
@@ -40,6 +40,7 @@ pub(super) struct CarrierSettings {
     pub(super) keepalive: Option<Keepalive>,
     pub(super) bare_keepalive: bool,
     idle_budget: Option<ConfiguredValue>,
+    pub(super) tariff: Option<Tariff>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
     /// The URL as given.
@@ -138,6 +139,7 @@ pub(super) fn carried(
         keepalive: section.read("keepalive", keepalive)?,
         bare_keepalive: section.is_true("bare_keepalive")?,
         idle_budget: section.setting("idle_budget").cloned(),
+        tariff: tariff(&section, surroundings)?,
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
         url: setting.clone(),
@@ -356,6 +358,14 @@ pub(super) fn pid(text: &str) -> Result<Pid, String> {
 pub(super) fn positive(text: &str) -> Result<Duration, String> {
     let span = words::span(text)?;
     if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
+}
+
+/// Returns the price list of the network below.
+fn tariff(section: &SettingsSection, surroundings: &Surroundings<'_>) -> Result<Option<Tariff>, ConfigError> {
+    let (Some(setting), Some(path)) = (section.setting("tariff"), section.path("tariff")?) else {
+        return Ok(None);
+    };
+    (surroundings.tariff)(&path).map(Some).map_err(|error| setting.error(error))
 }
 
 /// Interval of keepalives.

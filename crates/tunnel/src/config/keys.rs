@@ -136,6 +136,10 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
                  reachability.")
                 .named("idle-budget")
                 .rare(),
+            one_end("tariff")
+                .option(CARRIER, "FILE", "Price list of the network (docs/tariffs.md): packets of a [[hold]] leave when its steps are full")
+                .details("Packets that cost nothing do not wait.")
+                .rare(),
             one_end("iface"),
             all("ttl"),
             all("mtu"),
@@ -296,7 +300,15 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
     SectionKeys {
         name: "hold",
         repeated: true,
-        keys: &[one_end("dst_port"), one_end("protocol"), one_end("dscp"), one_end("time")],
+        keys: &[
+            one_end("dst_port"),
+            one_end("protocol"),
+            one_end("dscp"),
+            one_end("time")
+                .option(CARRIER, "TIME", "Longest wait of packets that a [[hold]] rule of the file names, instead of its time")
+                .named("hold")
+                .rare(),
+        ],
     },
     SectionKeys {
         name: "segments",

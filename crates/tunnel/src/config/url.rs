@@ -70,7 +70,7 @@ impl CarrierScheme {
     fn of_key(key: &str) -> &'static [Self] {
         use CarrierScheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
         match key {
-            "listen" | "keepalive" | "bare_keepalive" | "idle_budget" | "iface" | "ttl" => {
+            "listen" | "keepalive" | "bare_keepalive" | "idle_budget" | "tariff" | "iface" | "ttl" => {
                 &[Udp, UleUdp, GseUdp]
             }
             "mtu" => &[Udp, UleUdp, GseUdp, Serial, SerialRaw],

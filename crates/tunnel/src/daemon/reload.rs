@@ -181,8 +181,8 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
         (
             "[carrier]",
             differs(
-                &(&before.carrier, &before.idle, before.bare_keepalive),
-                &(&after.carrier, &after.idle, after.bare_keepalive),
+                &(&before.carrier, &before.idle, before.bare_keepalive, &before.tariff),
+                &(&after.carrier, &after.idle, after.bare_keepalive, &after.tariff),
             ),
         ),
         (

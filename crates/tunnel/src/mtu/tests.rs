@@ -36,6 +36,7 @@ fn config(carrier: Carrier, security: Security) -> SiteConfig {
             pid: None,
         }]),
         hold: Vec::new(),
+        tariff: None,
         idle: None,
         bare_keepalive: false,
         seeing: Seeing::default(),

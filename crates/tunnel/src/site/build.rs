@@ -5,6 +5,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::departures::Departures;
+use super::hold;
 use super::host_multicast::HostMulticast;
 use super::output::{A_PEER, OutputQueue};
 use super::pipeline::{Link, Pipeline};
@@ -102,7 +103,11 @@ impl Site {
             mesh,
             allowed,
             host_multicast: HostMulticast::of(config),
-            hold: config.hold.clone(),
+            hold: match &config.tariff {
+                Some(tariff) if !hold::is_counted(tariff) => Vec::new(),
+                Some(_) | None => config.hold.clone(),
+            },
+            tariff: config.tariff.clone(),
             narrow,
             common,
             answered_at: None,

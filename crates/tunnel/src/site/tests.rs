@@ -77,6 +77,7 @@ fn config(text: &str) -> SiteConfig {
         runtime: None,
         state: "state".into(),
         templates: &|_| Ok(Vec::new()),
+        tariff: &|_| Err(String::new()),
         resolve: &config::system_resolver,
     };
     config::site_config(&settings, &surroundings).unwrap()

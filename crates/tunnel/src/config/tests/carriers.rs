@@ -75,11 +75,11 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://192.0.2.1:7000?url=udp://", &["unknown option of udp://"]),
         (
             "udp://192.0.2.1:7000?foo=1",
-            &["the options are listen, keepalive, bare-keepalive, idle-budget, iface"],
+            &["the options are listen, keepalive, bare-keepalive, idle-budget, tariff, iface"],
         ),
         (
             "udp://192.0.2.1:7000?fro=1",
-            &["the options are listen, keepalive, bare-keepalive, idle-budget, iface"],
+            &["the options are listen, keepalive, bare-keepalive, idle-budget, tariff, iface"],
         ),
         ("ule+udp://192.0.2.1:7000?peer-pd=0x41", &["did you mean `peer-pid`?"]),
         ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` belongs to [security]"]),
@@ -90,6 +90,7 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://192.0.2.1:7000?mtu=500", &["576 to 65535"]),
         ("udp://[2001:db8::1]:7000?mtu=1279", &["1280 to 65535"]),
         ("udp://192.0.2.1:7000?keepalive=0", &["above 0"]),
+        ("udp://192.0.2.1:7000?tariff=none.toml", &["none.toml is not read in tests"]),
         ("udp://192.0.2.1:7000?idle-budget=9000", &["limits keepalives, and there are none"]),
         ("udp://192.0.2.1:7000?idle-budget=1999&keepalive=25s", &["below 2000 octets a day", "give more"]),
         (

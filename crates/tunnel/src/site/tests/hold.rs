@@ -1,5 +1,7 @@
 //! Packets that wait for others, and what that saves.
 
+use thinair_link::tariff::{CountedDirections, Tariff};
+
 use super::*;
 use crate::site::hold::time_of;
 use crate::site::trial::{Trial, TrialCause, TrialOctets};
@@ -100,6 +102,50 @@ fn a_sensor_whose_readings_wait_pays_a_quarter() {
         up + down
     );
     assert!(both <= 0.25 && one <= 0.30 && packing <= 1.05, "{both} {one} {packing}");
+}
+
+/// A price list with a step, for these directions.
+fn tariff(step: u32, directions: CountedDirections) -> Tariff {
+    let text = "name = \"a\"\nsource = \"a\"\nread = 2026-11-30\ncurrency = \"octet\"\nprice = { amount = 1, octets = 1 }\n\
+                packet = { floor = 0, step = 1 }\ndirections = \"both\"\nallowance = 0\n";
+    Tariff { step, directions, ..Tariff::read(text).unwrap() }
+}
+
+/// Datagrams with readings, one every 30 s for a day, of this end, by size.
+fn sizes(tariff: Option<Tariff>) -> std::collections::BTreeMap<u32, u64> {
+    let rules = HOLD.replace("5min", "2h");
+    let config = SiteConfig { tariff, ..config(&(rules + &text(7_001, 7_002, KEY))) };
+    let mut trial = Trial::new(&config, 0).unwrap();
+    for number in 0..2_880 {
+        trial.send(SENSOR_EVERY * number as u32 + Duration::from_secs(60), false, &reading(number));
+    }
+    trial.run_to(crate::idle::DAY + Duration::from_secs(3 * 3_600));
+    assert_eq!(trial.delivered(), [0, 2_880]);
+    trial.spent().datagrams[0].clone()
+}
+
+#[test]
+fn packets_wait_until_a_step_of_the_price_is_full() {
+    let price = |sizes: &std::collections::BTreeMap<u32, u64>, step: u32| -> u64 {
+        sizes.iter().map(|(octets, count)| u64::from(octets.div_ceil(step) * step) * count).sum()
+    };
+    let without = sizes(None);
+    for step in [1, 50, 400, 700, 1_000] {
+        let with = sizes(Some(tariff(step, CountedDirections::Both)));
+        let (before, now) = (price(&without, step), price(&with, step));
+        println!("step of {step}: {before} without the price list, {now} with it");
+        assert!(now <= before, "step of {step}: {now} instead of {before}");
+        // Two steps of 1,000 are in no datagram.
+        assert!(step < 1_000 || now * 100 <= before * 80, "step of {step}: {now} instead of {before}");
+    }
+}
+
+#[test]
+fn packets_that_cost_nothing_do_not_wait() {
+    let free = Tariff { octet: 0.0, ..tariff(1, CountedDirections::Both) };
+    for tariff in [tariff(50, CountedDirections::Down), free] {
+        assert!(sizes(Some(tariff)).values().sum::<u64>() >= 2_880);
+    }
 }
 
 #[test]
