@@ -213,5 +213,9 @@ mod tests {
         let mut octets = [0; 16];
         let (length, from) = other.recv_from(&mut octets).unwrap();
         assert_eq!((&octets[..length], from.port()), (&b"a probe"[..], prober.port));
+        // Other peers are still heard.
+        let third = UdpSocket::bind("127.0.0.1:0").unwrap();
+        third.send_to(b"an answer", ("127.0.0.1", prober.port)).unwrap();
+        assert_eq!(prober.socket.recv(&mut octets).unwrap(), 9);
     }
 }
