@@ -25,6 +25,9 @@ pub enum Family {
     Ipv6,
 }
 
+/// First and last port of a range.
+pub type PortRange = (u16, u16);
+
 /// Packets that a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
@@ -32,9 +35,9 @@ pub enum Selector {
     All,
     /// Packets of other hosts that this one forwards.
     Forwarded,
-    /// All except UDP datagrams with this source port. A reverse path check of a datagram to this port counts as one from
-    /// it (Linux 4.17).
-    NotFromUdpPort(u16),
+    /// All except UDP datagrams with one of these source ports. A reverse path check of a datagram to such a port counts as
+    /// one from it (Linux 4.17).
+    NotFromUdpPorts(PortRange),
 }
 
 /// A rule that uses a table. Rules of equal priority are tried in the order in which they were added.
@@ -91,10 +94,10 @@ impl Rule {
                 message.header.flags = RuleFlags::Invert;
                 attributes.push(RuleAttribute::Iifname(LOOPBACK.to_owned()));
             }
-            Selector::NotFromUdpPort(port) => {
+            Selector::NotFromUdpPorts((start, end)) => {
                 message.header.flags = RuleFlags::Invert;
                 attributes.push(RuleAttribute::IpProtocol(IpProtocol::Udp));
-                attributes.push(RuleAttribute::SourcePortRange(RulePortRange { start: port, end: port }));
+                attributes.push(RuleAttribute::SourcePortRange(RulePortRange { start, end }));
             }
         }
         message

@@ -232,6 +232,7 @@ mod linux {
             runtime: None,
             state,
             templates: &|_| Ok(Vec::new()),
+            tariff: &|_| Err(String::new()),
             resolve: &config::system_resolver,
         };
         Daemon::open(&config::site_config(&settings, &surroundings)?, None, None)?.run()?;

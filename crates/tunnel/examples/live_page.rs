@@ -157,6 +157,7 @@ impl MadeUp {
                 loss: (!is_quiet).then(|| CarrierLoss::new(12, 4_000)),
                 round_trip_seconds: (!is_quiet).then_some(0.58),
                 cids: None,
+                nat: None,
                 counters: self.peers[at],
                 contexts: if is_quiet { Vec::new() } else { contexts },
             });

@@ -37,7 +37,7 @@ pub use settings::Settings;
 pub(crate) use words::masked;
 
 use crate::idle::IdleBudget;
-use crate::site_config::{Carrier, Packaging, Security, SiteConfig};
+use crate::site_config::{Carrier, Packaging, Security, SiteConfig, Tariff};
 
 /// Environment on which a configuration depends.
 pub struct Surroundings<'s> {
@@ -47,6 +47,8 @@ pub struct Surroundings<'s> {
     pub state: PathBuf,
     /// Reads a file with bases of profile 0x0181.
     pub templates: &'s dyn Fn(&Path) -> Result<Vec<Base>, String>,
+    /// Reads a price list.
+    pub tariff: &'s dyn Fn(&Path) -> Result<Tariff, String>,
     /// Resolves a host name to addresses.
     pub resolve: &'s dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
 }
@@ -92,7 +94,9 @@ pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Resu
         channel,
         others,
         hold: hold::hold(settings)?,
+        tariff: carried.tariff,
         idle: None,
+        bare_keepalive: carried.bare_keepalive,
         seeing: inside::seeing(settings, surroundings)?,
         user: inside::user(settings)?,
         offloads: inside::offloads(settings)?,

@@ -16,6 +16,7 @@ mod name_servers;
 mod notices;
 mod outside;
 mod ownership;
+mod prober;
 mod recorder;
 mod reload;
 mod remembered;

@@ -41,10 +41,12 @@ impl IdleBudget {
         let with_keepalive = peers.iter().filter(|peer| peer.keepalive.is_some()).count() as u64;
         let share = octets.checked_div(with_keepalive)?;
         let datagram = (outer + around.usual()) as u64;
+        let bare = (outer + 1) as u64;
         // Request, answer, and two keepalives that confirm them.
         let keys = 2 * (outer + around.longest_message) as u64 + 2 * datagram;
         // At the start both ends may request them at once.
-        let left = share.saturating_sub(2 * keys + ANSWERS * datagram) / datagram;
+        let left = share.saturating_sub(2 * keys + ANSWERS * datagram)
+            / if config.bare_keepalive { bare } else { datagram };
         let least = DAY.div_f64(left.max(1) as f64);
         let wanted = peers.iter().filter_map(|peer| peer.keepalive).min()?;
         peers.iter_mut().filter_map(|peer| peer.keepalive.as_mut()).for_each(|at| *at = (*at).max(least));

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod idle;
 pub mod line;
 pub mod live;
+pub mod mapping;
 pub mod mtu;
 pub mod offload;
 pub mod packaging;

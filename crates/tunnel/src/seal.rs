@@ -26,6 +26,7 @@ mod handshake;
 mod header;
 mod insecure;
 pub mod key_file;
+mod mapping_message;
 mod primitives;
 mod public_key;
 mod replay;
@@ -40,6 +41,7 @@ pub use epochs::{Epoch, EpochStore};
 pub use group::{BadGroup, Group, GroupConfig};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
+pub use mapping_message::MappingMessage;
 pub use public_key::{BadPublicKey, Keyring, PublicKey, PublicKeys};
 pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};
 
@@ -125,6 +127,15 @@ pub enum Opened<'d> {
         session: Option<NewSession>,
         /// Content of the message.
         path: PathNews<'d>,
+    },
+    /// A message on the mapping of a NAT. It is no sign of life, as it concerns another socket than that in use.
+    Mapping {
+        /// Sender.
+        from: Sender,
+        /// As in [`Body`](Self::Body).
+        missing: Missing,
+        /// Content of the message.
+        message: MappingMessage,
     },
     /// New keys are in use.
     Session {
@@ -329,6 +340,36 @@ impl Seal {
         match self {
             Self::TwoWay(seal) => seal.seal_path(now, peer, path, out),
             Self::Insecure(_) | Self::Group(_) => Err(NotSealed::NoDestination),
+        }
+    }
+
+    /// Appends the datagram of a message on the mapping of a NAT to `out`. It is no sign of life, and moves no keepalive.
+    pub fn seal_mapping(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        message: &MappingMessage,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        match self {
+            Self::TwoWay(seal) => seal.seal_mapping(now, peer, message, out),
+            Self::Insecure(_) | Self::Group(_) => Err(NotSealed::NoDestination),
+        }
+    }
+
+    /// Sets the interval of keepalives to a peer that has keepalives.
+    pub fn set_keepalive(&mut self, now: Instant, peer: usize, keepalive: Duration) {
+        match self {
+            Self::TwoWay(seal) => seal.set_keepalive(now, peer, keepalive),
+            Self::Insecure(_) | Self::Group(_) => {}
+        }
+    }
+
+    /// Shows the address of this end to peers with keepalives, as it may be another one.
+    pub fn show_address(&mut self, now: Instant) {
+        match self {
+            Self::TwoWay(seal) => seal.show_address(now),
+            Self::Insecure(_) | Self::Group(_) => {}
         }
     }
 

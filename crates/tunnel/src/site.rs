@@ -9,9 +9,11 @@
 
 mod build;
 mod departures;
+mod drops;
 mod hold;
 mod host_multicast;
 mod inlet;
+mod mapping;
 mod membership;
 mod obstacles;
 mod output;
@@ -29,6 +31,7 @@ mod tests;
 
 use std::time::Duration;
 
+use thinair_link::tariff::Tariff;
 use thinair_wire::time::Instant;
 
 use crate::addresses::{AddressPair, canonical};
@@ -36,7 +39,7 @@ use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
 use crate::seal::{
-    BodyFlags, Destination, KeyId, Missing, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
+    BodyFlags, Destination, KeyId, Missing, NewSession, Opened, PathNews, Seal, Sender, TwoWay,
 };
 use crate::site_config::HoldRule;
 use crate::status::{Counters, Drop};
@@ -45,6 +48,7 @@ use crate::too_big;
 pub use build::BuildError;
 pub(crate) use build::packaging;
 use departures::Departures;
+use drops::{reason_not_sent, reason_refused};
 use host_multicast::HostMulticast;
 use inlet::Inlet;
 pub use membership::ChangeError;
@@ -79,6 +83,8 @@ pub struct Site {
     host_multicast: Option<HostMulticast>,
     /// Packets that wait, so that several share a datagram.
     hold: Vec<HoldRule>,
+    /// Price list by which they wait.
+    tariff: Option<Tariff>,
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
     common: CommonParts,
@@ -116,7 +122,11 @@ impl Site {
                 pipeline.waiting.push(now, time, packet);
                 let path = pipeline.link.path.as_ref().map(|path| self.narrow.on_path(path.size()));
                 let largest = path.unwrap_or(self.narrow).body;
-                if pipeline.waiting.fill(largest) {
+                let around =
+                    self.common.outer + self.common.seal.as_ref().map_or(0, |seal| seal.around().usual());
+                let fill_steps =
+                    |tariff| pipeline.waiting.fill_steps(tariff, (around, largest), &pipeline.link.sent);
+                if pipeline.waiting.fill(largest) || self.tariff.as_ref().is_some_and(fill_steps) {
                     self.release(now, to);
                 }
             }
@@ -231,6 +241,10 @@ impl Site {
         let payload = datagram.len();
         let octets = payload + self.common.outer;
         self.common.counters.received_datagram(octets);
+        if payload == 1 {
+            // A keepalive that keeps the mapping of a NAT, and nothing else.
+            return;
+        }
         if matches!(self.common.seal, None | Some(Seal::Insecure(_))) {
             self.note_own(from);
         }
@@ -265,6 +279,12 @@ impl Site {
                         self.receive(now, Some((source, sender)), missing, body, addressed);
                         self.confirm(now, source, payload);
                     }
+                }
+            }
+            Opened::Mapping { from: sender, missing, message } => {
+                if let Some(source) = number(&self.sources, sender) {
+                    self.note_missing(source, missing);
+                    self.handle_mapping(now, source, from, message);
                 }
             }
             Opened::Session { from: sender, session } => {
@@ -402,7 +422,9 @@ impl Site {
         let pipelines =
             self.pipelines.iter().flat_map(|Pipeline { channel, packager, link, waiting, .. }| {
                 let path = link.path.as_ref().and_then(|path| path.poll_at());
-                [channel.poll_at(), packager.poll_at(), path, waiting.due()]
+                let mapping = link.mapping.as_ref().and_then(|mapping| mapping.poll_at());
+                let owed = link.owed.as_ref().map(|owed| owed.at);
+                [channel.poll_at(), packager.poll_at(), path, mapping, owed, waiting.due()]
             });
         pipelines.chain([self.common.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
     }
@@ -410,6 +432,7 @@ impl Site {
     /// Performs all actions that are due: handshakes, delayed feedback, periodic datagrams.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.poll_paths(now);
+        self.poll_mappings(now);
         self.release_due(now);
         let Self { pipelines, common, .. } = self;
         while let Some((to, address)) =
@@ -507,6 +530,9 @@ impl Site {
             if let Some(path) = &mut link.path {
                 path.restart();
             }
+        }
+        if let Some(mapping) = &mut link.mapping {
+            mapping.handle_session(now, session.restarted);
         }
         let address = link.address(common.seal.as_ref()).filter(|_| !*mesh).or(source.address);
         let event = SiteEvent::Session { address, restarted: session.restarted };
@@ -607,35 +633,5 @@ fn number(sources: &[Source], sender: Sender) -> Option<usize> {
     match sender {
         Sender::Peer(peer) => (peer < sources.len()).then_some(peer),
         Sender::Site(site) => sources.iter().position(|source| source.id == Some(site)),
-    }
-}
-
-fn reason_not_sent(error: &NotSent) -> Drop {
-    use thinair_rohc::CompressError;
-    match error {
-        NotSent::Compress(CompressError::NotIp(_)) | NotSent::ShortFrame(_) | NotSent::RohcFrame => {
-            Drop::NotIp
-        }
-        NotSent::Compress(CompressError::NoContexts) => Drop::NotCompressed,
-        NotSent::Compress(CompressError::OutputTooSmall { .. }) | NotSent::TooLong { .. } => Drop::TooLong,
-        NotSent::OnlyHears => Drop::NoRoute,
-    }
-}
-
-fn reason_refused(refused: Refused) -> Drop {
-    match refused {
-        Refused::Malformed => Drop::MalformedDatagram,
-        Refused::Unknown | Refused::Ambiguous | Refused::NotAnnounced(_) => Drop::UnknownSession,
-        Refused::Forged | Refused::WornOut => Drop::Forged,
-        Refused::Replayed | Refused::TooOld => Drop::Replayed,
-        Refused::Reflected => Drop::Reflected,
-        Refused::UnknownKey { .. }
-        | Refused::UnknownPublicKey(_)
-        | Refused::OtherMode { .. }
-        | Refused::Unasked
-        | Refused::OtherSuite(_) => Drop::Handshake,
-        Refused::OtherParameters(_) => Drop::OtherChannel,
-        Refused::StaleEpoch(_) | Refused::OtherSalt(_) => Drop::StaleEpoch,
-        Refused::NotKept(_) => Drop::NotKept,
     }
 }

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use thinair_link::tariff::Tariff;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::Sizer;
@@ -35,8 +36,12 @@ pub struct SiteConfig {
     pub others: Others,
     /// Packets that wait, so that several share a datagram.
     pub hold: Vec<HoldRule>,
+    /// Price list of the network below, by which they wait.
+    pub tariff: Option<Tariff>,
     /// Budget for idle octets, which keepalives keep. `None`: no limit.
     pub idle: Option<IdleBudget>,
+    /// True if keepalives are one octet without authentication, which the other end does not read.
+    pub bare_keepalive: bool,
     /// Status outputs.
     pub seeing: Seeing,
     /// Large packets at the interface and large messages at the socket, each in place of many, where the system has them.
@@ -47,6 +52,13 @@ pub struct SiteConfig {
     pub state: PathBuf,
     /// Folder of the tunnel while it is running, below `/run`: its sockets, and its lock. `None`: no folder.
     pub runtime: Option<PathBuf>,
+}
+
+impl SiteConfig {
+    /// True if the interval of keepalives to a peer follows the timeout of the NAT before this end.
+    pub fn learns_keepalive(&self) -> bool {
+        matches!(&self.others, Others::Peers(peers) if peers.iter().any(|peer| peer.learns_keepalive))
+    }
 }
 
 /// The interface of the system.
@@ -350,6 +362,8 @@ pub struct Peer {
     pub public_key: Option<PeerPublicKey>,
     /// Interval of keepalive datagrams, which keep NAT mappings alive. `None`: not sent.
     pub keepalive: Option<Duration>,
+    /// True if the interval follows the timeout of the NAT before this end, which probes find.
+    pub learns_keepalive: bool,
     /// PID that it sends, with TS.
     pub pid: Option<Pid>,
 }

@@ -238,11 +238,27 @@ pub struct PeerStatus {
     /// CID space of each direction. Absent: it has no channel of its own.
     #[serde(default)]
     pub cids: Option<CidsStatus>,
+    /// Search for the timeout of the NAT before this end. Absent: keepalives have a fixed interval, or there are none.
+    #[serde(default)]
+    pub nat: Option<NatStatus>,
     /// Counters.
     #[serde(flatten)]
     pub counters: PeerCounters,
     /// Contexts in use.
     pub contexts: Vec<ContextCount>,
+}
+
+/// Search for the timeout of the NAT before this end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NatStatus {
+    /// Time for which a mapping is kept at least. Absent: not known yet, or the peer does not answer probes.
+    pub timeout_seconds: Option<f64>,
+    /// Interval of keepalives.
+    pub keepalive_seconds: f64,
+    /// Address of this end at the peer. Absent: not known.
+    pub address: Option<String>,
+    /// Number of probes sent by this search, of which each has one answer.
+    pub probes: u32,
 }
 
 /// Losses of the carrier, by the counters of encrypted datagrams: each counts its units, at least one.
@@ -433,6 +449,7 @@ pub(crate) mod tests {
             heard_seconds: Some(0.2),
             suite: Some("aes-gcm".to_owned()),
             cids: None,
+            nat: None,
             loss: Some(CarrierLoss::new(5, 195)),
             round_trip_seconds: Some(0.612),
             trouble: Some(TroubleStatus {

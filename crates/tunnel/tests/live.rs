@@ -105,6 +105,7 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         loss: Some(CarrierLoss::new(5, 195)),
         round_trip_seconds: Some(0.612),
         cids: None,
+        nat: None,
         counters: PeerCounters::default(),
         contexts,
     });

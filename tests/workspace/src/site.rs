@@ -17,7 +17,7 @@ pub const INSIDE: [[&str; 2]; 2] = [["10.9.0.1", "fd09::1"], ["10.9.0.2", "fd09:
 pub const INTERNET: [&str; 2] = ["203.0.113.9", "2001:db8:9::9"];
 
 /// Time limit of a daemon in seconds, even if the test is killed.
-const LIMIT: &str = "120";
+const LIMIT: &str = "600";
 
 pub fn thinair() -> &'static str {
     static COMMAND: OnceLock<String> = OnceLock::new();

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use thinair_analyze::{CaptureSide, CountedDirections, Sides, Tariff};
@@ -43,7 +42,7 @@ pub(crate) struct BillArguments {
     /// Capture of packets to carry: those from its first address are sent by this end
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Price list of the carrier's network, a TOML file; directions are those of this end
+    /// Price list of the carrier's network, a TOML file, instead of that of FILE; directions are those of this end
     #[arg(long, value_name = "FILE")]
     tariff: Option<PathBuf>,
     #[command(flatten)]
@@ -57,7 +56,10 @@ pub(super) fn run(arguments: &BillArguments) -> anyhow::Result<ExitCode> {
     let settings = sources::read(&arguments.file)?;
     let folders = Folders::of(&settings, sources::name_of(&arguments.file))?;
     let plan = sources::plan(&settings, &folders, &config::system_resolver)?;
-    let tariff = arguments.tariff.as_deref().map(tariff).transpose()?;
+    let tariff = match &arguments.tariff {
+        Some(path) => Some(sources::tariff(path).map_err(anyhow::Error::msg)?),
+        None => plan.tariff.clone(),
+    };
     let mut columns = idle(&plan)?;
     if let Some(path) = &arguments.capture {
         columns.extend(carried(&plan, path, &arguments.packets, true)?);
@@ -70,14 +72,6 @@ pub(super) fn run(arguments: &BillArguments) -> anyhow::Result<ExitCode> {
         false => print(&document(&columns, &tags, tariff.as_ref()).to_text(&style(PLAIN_WIDTH)))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn tariff(path: &Path) -> anyhow::Result<Tariff> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    let tariff = Tariff::read(&text).map_err(|error| anyhow::anyhow!("{name}, {error}"))?;
-    anyhow::ensure!(tariff.session.is_none(), "{name}: prices of sessions are not computed for a tunnel");
-    Ok(tariff)
 }
 
 /// Octets of a time.

@@ -11,7 +11,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_tunnel::config::{self, Settings, Surroundings};
 #[cfg(target_os = "linux")]
 use thinair_tunnel::daemon::{RunFolder, RunFolderError};
-use thinair_tunnel::site_config::SiteConfig;
+use thinair_tunnel::site_config::{SiteConfig, Tariff};
 
 use super::options::TunnelOptions;
 use crate::template;
@@ -146,11 +146,24 @@ pub(super) fn plan(
     resolve: &Resolve<'_>,
 ) -> Result<SiteConfig, config::ConfigError> {
     let Folders { runtime, state } = folders.clone();
-    config::site_config(settings, &Surroundings { runtime: Some(runtime), state, templates: &bases, resolve })
+    let surroundings =
+        Surroundings { runtime: Some(runtime), state, templates: &bases, tariff: &tariff, resolve };
+    config::site_config(settings, &surroundings)
 }
 
 /// Resolver of host names.
 pub(super) type Resolve<'r> = dyn Fn(&str, u16) -> std::io::Result<Vec<SocketAddr>> + 'r;
+
+/// Reads a price list for a tunnel.
+pub(super) fn tariff(file: &Path) -> Result<Tariff, String> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let tariff = Tariff::read(&text).map_err(|error| format!("{name}, {error}"))?;
+    match tariff.session {
+        None => Ok(tariff),
+        Some(_) => Err(format!("{name}: prices of sessions are not computed for a tunnel")),
+    }
+}
 
 fn bases(file: &Path) -> Result<Vec<Base>, String> {
     template::read(file).map_err(|error| format!("{error:#}"))

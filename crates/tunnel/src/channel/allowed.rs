@@ -299,6 +299,7 @@ mod tests {
             key: None,
             public_key: None,
             keepalive: None,
+            learns_keepalive: false,
             pid: None,
         }
     }

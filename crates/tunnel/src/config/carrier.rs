@@ -11,7 +11,8 @@ use super::settings::{Settings, SettingsSection};
 use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
 use crate::idle::LEAST_BUDGET;
-use crate::site_config::{Carrier, Framing, Others, Packaging, Security};
+use crate::mapping;
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, Tariff};
 
 /// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;
@@ -36,8 +37,10 @@ pub(super) struct CarrierSettings {
     pub(super) carrier: Carrier,
     /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
-    pub(super) keepalive: Option<Duration>,
+    pub(super) keepalive: Option<Keepalive>,
+    pub(super) bare_keepalive: bool,
     idle_budget: Option<ConfiguredValue>,
+    pub(super) tariff: Option<Tariff>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
     /// The URL as given.
@@ -62,6 +65,11 @@ impl CarrierSettings {
             return Err(setting.error(
                 "limits keepalives, and there are none; give `keepalive`, too, or remove it: an idle tunnel without \
                  keepalives sends nothing",
+            ));
+        }
+        if matches!(others, Others::Peers(peers) if peers.iter().any(|peer| peer.learns_keepalive)) {
+            return Err(setting.error(
+                "limits keepalives of a known interval; give `keepalive` a time instead of `auto`, or remove it",
             ));
         }
         let least = LEAST_BUDGET * with_keepalive;
@@ -128,8 +136,10 @@ pub(super) fn carried(
         // Placeholder, replaced below.
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
-        keepalive: section.read("keepalive", positive)?,
+        keepalive: section.read("keepalive", keepalive)?,
+        bare_keepalive: section.is_true("bare_keepalive")?,
         idle_budget: section.setting("idle_budget").cloned(),
+        tariff: tariff(&section, surroundings)?,
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
         url: setting.clone(),
@@ -348,6 +358,40 @@ pub(super) fn pid(text: &str) -> Result<Pid, String> {
 pub(super) fn positive(text: &str) -> Result<Duration, String> {
     let span = words::span(text)?;
     if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
+}
+
+/// Returns the price list of the network below.
+fn tariff(section: &SettingsSection, surroundings: &Surroundings<'_>) -> Result<Option<Tariff>, ConfigError> {
+    let (Some(setting), Some(path)) = (section.setting("tariff"), section.path("tariff")?) else {
+        return Ok(None);
+    };
+    (surroundings.tariff)(&path).map(Some).map_err(|error| setting.error(error))
+}
+
+/// Interval of keepalives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keepalive {
+    /// A configured one.
+    Every(Duration),
+    /// That which the NAT needs, as probes find.
+    Learned,
+}
+
+impl Keepalive {
+    /// Interval until another one is learned.
+    pub(super) const fn interval(self) -> Duration {
+        match self {
+            Self::Every(interval) => interval,
+            Self::Learned => mapping::UNKNOWN,
+        }
+    }
+}
+
+pub(super) fn keepalive(text: &str) -> Result<Keepalive, String> {
+    if text == "auto" {
+        return Ok(Keepalive::Learned);
+    }
+    positive(text).map(Keepalive::Every).map_err(|wrong| format!("{wrong}; or give auto"))
 }
 
 fn serial(

@@ -19,7 +19,7 @@ pub(super) fn hold(settings: &Settings) -> Result<Vec<HoldRule>, ConfigError> {
         );
         let (dst_port, protocol, dscp) = rule;
         if rule == (None, None, None) {
-            return wrong("names no packets; give `dst_port`, `protocol` or `dscp`");
+            return wrong("names no packets; give `dst_port`, `protocol` or `dscp` in a [[hold]] of a file");
         }
         let Some(time) = section.read("time", carrier::positive)? else {
             return wrong("has no `time`; give how long packets may wait, such as 5min");

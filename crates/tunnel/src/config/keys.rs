@@ -122,12 +122,23 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             one_end("listen")
                 .option(CARRIER, "ADDRESS:PORT", "Local address and port of the socket [default: the port of CARRIER]"),
             all("keepalive")
-                .option(CARRIER, "TIME", "Interval of datagrams that keep a NAT mapping alive, such as 25s"),
+                .option(CARRIER, "TIME", "Interval of datagrams that keep a NAT mapping, such as 25s, or auto")
+                .details("auto: as often as the NAT needs, which probes from the next port find."),
+            one_end("bare_keepalive")
+                .switch(CARRIER, "Send one octet without authentication as keepalive, which the other end does not read")
+                .details("It costs 29 octets instead of 48, and keys are made with traffic only. Where the NAT starts again, the \
+                 other end reaches this one only after the next packet from here.")
+                .named("bare-keepalive")
+                .rare(),
             one_end("idle_budget")
                 .option(CARRIER, "OCTETS", "Octets a day that the idle tunnel may cost: keepalives become rarer if need be")
                 .details("Both directions and headers of IP and UDP count. `thinair tunnel status` shows what it costs in \
                  reachability.")
                 .named("idle-budget")
+                .rare(),
+            one_end("tariff")
+                .option(CARRIER, "FILE", "Price list of the network (docs/tariffs.md): packets of a [[hold]] leave when its steps are full")
+                .details("Packets that cost nothing do not wait.")
                 .rare(),
             one_end("iface"),
             all("ttl"),
@@ -289,7 +300,15 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
     SectionKeys {
         name: "hold",
         repeated: true,
-        keys: &[one_end("dst_port"), one_end("protocol"), one_end("dscp"), one_end("time")],
+        keys: &[
+            one_end("dst_port"),
+            one_end("protocol"),
+            one_end("dscp"),
+            one_end("time")
+                .option(CARRIER, "TIME", "Longest wait of packets that a [[hold]] rule of the file names, instead of its time")
+                .named("hold")
+                .rare(),
+        ],
     },
     SectionKeys {
         name: "segments",

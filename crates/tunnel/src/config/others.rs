@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use thinair_ule::Pid;
 
-use super::carrier::{self, CarrierSettings};
+use super::carrier::{self, CarrierSettings, Keepalive};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
@@ -56,7 +56,8 @@ fn peers(
             allowed: Vec::new(),
             key: None,
             public_key: None,
-            keepalive: carried.keepalive,
+            keepalive: carried.keepalive.map(Keepalive::interval),
+            learns_keepalive: carried.keepalive == Some(Keepalive::Learned),
             pid: None,
         });
     }
@@ -145,7 +146,7 @@ fn peer(
     if let (Some(setting), true) = (section.setting("address"), address.is_some_and(is_none)) {
         return Err(setting.error("is not the address of a peer; give the address and port of one host"));
     }
-    let own = section.read("keepalive", carrier::positive)?;
+    let keepalive = section.read("keepalive", carrier::keepalive)?.or(carried.keepalive);
     let text = section.setting("address").map(ConfiguredValue::text).transpose()?;
     Ok(Peer {
         host: text.and_then(carrier::host),
@@ -154,7 +155,8 @@ fn peer(
         allowed: allowed(section)?,
         key: section.setting("key").map(security::key_path).transpose()?,
         public_key: public_key(section)?,
-        keepalive: own.or(carried.keepalive),
+        keepalive: keepalive.map(Keepalive::interval),
+        learns_keepalive: keepalive == Some(Keepalive::Learned),
         pid: section.read("pid", carrier::pid)?,
     })
 }

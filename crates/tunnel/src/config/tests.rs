@@ -21,6 +21,7 @@ pub(super) fn surroundings() -> Surroundings<'static> {
         runtime: Some(PathBuf::from("/run/thinair/thinair0")),
         state: PathBuf::from("/var/lib/thinair/thinair0"),
         templates: &|file| Err(format!("{} is not read in tests", file.display())),
+        tariff: &|file| Err(format!("{} is not read in tests", file.display())),
         resolve: &|host, port| match host {
             "gateway.example" => Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))]),
             _ => Err(io::Error::new(io::ErrorKind::NotFound, "no such host")),

@@ -70,7 +70,9 @@ impl CarrierScheme {
     fn of_key(key: &str) -> &'static [Self] {
         use CarrierScheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
         match key {
-            "listen" | "keepalive" | "idle_budget" | "iface" | "ttl" => &[Udp, UleUdp, GseUdp],
+            "listen" | "keepalive" | "bare_keepalive" | "idle_budget" | "tariff" | "iface" | "ttl" => {
+                &[Udp, UleUdp, GseUdp]
+            }
             "mtu" => &[Udp, UleUdp, GseUdp, Serial, SerialRaw],
             "rtp" | "ts" => &[UleUdp],
             "pid" | "peer_pid" | "psi" | "bitrate" => &[UleUdp, UleFile],

@@ -7,7 +7,7 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use thinair_os::rule::{self, Family, MAIN_TABLE};
+use thinair_os::rule::{self, Family, MAIN_TABLE, PortRange};
 use thinair_os::unreachable::{self, Prefix};
 use thinair_os::{Error, Namespace};
 
@@ -21,15 +21,15 @@ const PRIORITIES: std::ops::Range<u32> = 32_000..32_760;
 /// First number of tables. That of a tunnel follows from its name, so that another process finds it: 24 bits.
 const TABLES: u32 = 80_000_000;
 
-/// Makes the networks of a tunnel unreachable below its routes, if it is configured so. `carrier_port`: port of the UDP
-/// socket whose datagrams are excepted.
+/// Makes the networks of a tunnel unreachable below its routes, if it is configured so. `carrier_ports`: ports of the
+/// UDP sockets whose datagrams are excepted.
 ///
 /// # Errors
 /// The namespace does not exist, or the system refuses it (CAP_NET_ADMIN).
-pub fn block(name: &str, inside: &Inside, carrier_port: Option<u16>) -> Result<(), Error> {
+pub fn block(name: &str, inside: &Inside, carrier_ports: Option<PortRange>) -> Result<(), Error> {
     match inside.on_failure {
         OnFailure::Open => Ok(()),
-        OnFailure::Block => set(name, inside, &networks(&inside.routes), carrier_port),
+        OnFailure::Block => set(name, inside, &networks(&inside.routes), carrier_ports),
     }
 }
 
@@ -37,13 +37,13 @@ pub fn block(name: &str, inside: &Inside, carrier_port: Option<u16>) -> Result<(
 pub(super) fn block_both(
     name: &str,
     (before, after): (&Inside, &Inside),
-    carrier_port: Option<u16>,
+    carrier_ports: Option<PortRange>,
 ) -> Result<(), Error> {
     if after.on_failure == OnFailure::Open {
         return Ok(());
     }
     let both: Vec<_> = before.routes.iter().chain(&after.routes).copied().collect();
-    set(name, after, &networks(&both), carrier_port)
+    set(name, after, &networks(&both), carrier_ports)
 }
 
 /// Makes the networks of a tunnel reachable again. Returns the number of routing rules removed.
@@ -65,10 +65,15 @@ pub fn lift(name: &str, namespace: Option<&str>) -> Result<usize, Error> {
     })
 }
 
-fn set(name: &str, inside: &Inside, networks: &[Prefix], carrier_port: Option<u16>) -> Result<(), Error> {
+fn set(
+    name: &str,
+    inside: &Inside,
+    networks: &[Prefix],
+    carrier_ports: Option<PortRange>,
+) -> Result<(), Error> {
     let table = table_of(name);
     // The carrier is in the namespace of the daemon.
-    let carrier_port = carrier_port.filter(|_| inside.namespace.is_none());
+    let carrier_ports = carrier_ports.filter(|_| inside.namespace.is_none());
     within(inside.namespace.as_deref(), || {
         for &to in networks {
             match unreachable::add(table, to) {
@@ -83,7 +88,7 @@ fn set(name: &str, inside: &Inside, networks: &[Prefix], carrier_port: Option<u1
         let full =
             || Error::new("add routing rules: too many tunnels have some", io::ErrorKind::QuotaExceeded);
         let priority = PRIORITIES.into_iter().find(is_free).ok_or_else(full)?;
-        let wanted = rules_for(networks, priority, table, carrier_port);
+        let wanted = rules_for(networks, priority, table, carrier_ports);
         for rule in &wanted {
             match rule.add() {
                 Err(error) if rule.family == Family::Ipv6 && error.kind() == io::ErrorKind::Unsupported => {}

@@ -25,6 +25,7 @@ pub(super) const WAKER: u64 = 4;
 const ROOM: u64 = 5;
 pub(super) const HELPER: u64 = 6;
 pub(super) const CONTROL: u64 = 7;
+pub(super) const PROBER: u64 = 8;
 
 /// Packets read from the interface in a row.
 const BATCH: usize = 64;
@@ -52,6 +53,9 @@ impl Daemon {
             self.flush(now)?;
             self.remember(now);
             self.look_up_peers(now);
+            if let Some(prober) = &mut self.prober {
+                prober.look(now, &mut self.site);
+            }
             if self.helper.has_late() {
                 // Received while waiting for another answer, so that its socket will not wake the loop.
                 self.take_late_answers()?;
@@ -76,6 +80,11 @@ impl Daemon {
                 match token {
                     INSIDE => self.take_packets()?,
                     OUTSIDE => self.take_datagrams()?,
+                    PROBER => {
+                        if let Some(prober) = &self.prober {
+                            prober.receive(clock::now(), &mut self.site);
+                        }
+                    }
                     STATUS => self.tell(clock::now()),
                     HELPER => self.take_late_answers()?,
                     CONTROL if self.take_verbs() => return self.end(),
@@ -225,6 +234,11 @@ impl Daemon {
                         recorder.datagram(Heading::Out, to.map(|to| to.peer), octets);
                     }
                     self.outside.carry(number, to, octets);
+                }
+                SiteOutput::Probe { to, octets } => {
+                    if let Some(prober) = &self.prober {
+                        prober.send(to, octets);
+                    }
                 }
                 SiteOutput::Packet { receipt, octets } => {
                     if let Some(recorder) = &mut self.record_inside {

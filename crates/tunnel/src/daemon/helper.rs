@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thinair_os::helper::{self, HelperSocket};
+use thinair_os::rule::PortRange;
 use thinair_os::{Error, Namespace, Serial, privileges};
 use zeroize::Zeroizing;
 
@@ -51,7 +52,7 @@ pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
 /// Request of the daemon, which follows its number.
 #[derive(Debug, Deserialize, Serialize)]
 enum Request {
-    SetUp { mtu: u16, carrier_port: Option<u16> },
+    SetUp { mtu: u16, carrier_ports: Option<PortRange> },
     SetMtu(u16),
     Change { addresses: Vec<(IpAddr, u8)>, routes: Vec<(IpAddr, u8)>, dns: Vec<String> },
     OpenLine,
@@ -147,8 +148,8 @@ impl Helper {
     }
 
     /// Sets MTU, addresses and routes of the interface: [`Host::set_up`].
-    pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
-        self.ask(&Request::SetUp { mtu, carrier_port }).map(drop)
+    pub(super) fn set_up(&mut self, mtu: u16, carrier_ports: Option<PortRange>) -> Result<(), Error> {
+        self.ask(&Request::SetUp { mtu, carrier_ports }).map(drop)
     }
 
     /// Sets the MTU of the interface, in octets.
@@ -301,7 +302,7 @@ fn serve(
         };
         let mut file = None;
         let done = match request {
-            Request::SetUp { mtu, carrier_port } => host.set_up(mtu, carrier_port),
+            Request::SetUp { mtu, carrier_ports } => host.set_up(mtu, carrier_ports),
             Request::SetMtu(mtu) => host.set_mtu(mtu),
             Request::Change { addresses, routes, dns } => host.change(addresses, routes, dns),
             Request::End => host.end(),

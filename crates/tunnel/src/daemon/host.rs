@@ -11,7 +11,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use thinair_os::rule::{self, Family, MAIN_TABLE, Rule, Selector};
+use thinair_os::rule::{self, Family, MAIN_TABLE, PortRange, Rule, Selector};
 use thinair_os::{Error, Interface, Namespace, Route};
 
 use super::block;
@@ -40,7 +40,7 @@ pub(super) struct Host {
     names: NameServers,
     /// Name of the tunnel.
     name: String,
-    carrier_port: Option<u16>,
+    carrier_ports: Option<PortRange>,
     set: Option<Set>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Host {
 #[derive(Debug)]
 struct Set {
     interface: Interface,
-    carrier_port: Option<u16>,
+    carrier_ports: Option<PortRange>,
     priority: u32,
     rules: Vec<Rule>,
 }
@@ -59,7 +59,7 @@ impl Host {
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let name = folder.as_deref().and_then(tunnel_name).unwrap_or(&config.name).to_owned();
         let names = NameServers::new(folder);
-        let host = Self { config, namespace, names, name, carrier_port: None, set: None };
+        let host = Self { config, namespace, names, name, carrier_ports: None, set: None };
         block::block(&host.name, &host.config, None)?;
         host.names.restore();
         match host.within(remove_stale_rules) {
@@ -80,19 +80,19 @@ impl Host {
     }
 
     /// Sets MTU, addresses and routes of the interface, and forgets those of its lost predecessor.
-    /// `carrier_port`: port of the UDP socket whose datagrams must not enter the tunnel.
+    /// `carrier_ports`: ports of the UDP sockets whose datagrams must not enter the tunnel.
     ///
     /// # Errors
     /// The system refuses a change. Changes made before it are undone.
-    pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
+    pub(super) fn set_up(&mut self, mtu: u16, carrier_ports: Option<PortRange>) -> Result<(), Error> {
         self.restore();
-        self.carrier_port = carrier_port;
-        block::block(&self.name, &self.config, carrier_port)?;
+        self.carrier_ports = carrier_ports;
+        block::block(&self.name, &self.config, carrier_ports)?;
         let config = &self.config;
         let interface = self.within(|| bring_up(config, mtu))?;
         let priority = self.within(free_priority)?;
-        let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
-        self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
+        let carrier_ports = carrier_ports.filter(|_| self.namespace.is_none());
+        self.set = Some(Set { interface, carrier_ports, priority, rules: Vec::new() });
         let config = self.config.clone();
         let done = self.set_routes(&config).and_then(|()| self.names.set(&config.name, &config.dns));
         if done.is_err() {
@@ -124,14 +124,14 @@ impl Host {
         let before = self.config.clone();
         let after = site_config::Inside { addresses, routes, dns, ..before.clone() };
         // Unreachable are those of both, so that there is no moment without either.
-        block::block_both(&self.name, (&before, &after), self.carrier_port)?;
+        block::block_both(&self.name, (&before, &after), self.carrier_ports)?;
         let done = self.replace(&before, &after);
         if done.is_ok() {
             self.config = after;
         } else if let Err(error) = self.replace(&after, &before) {
             tracing::warn!(%error, "a change that failed is not undone completely");
         }
-        block::block(&self.name, &self.config, self.carrier_port)?;
+        block::block(&self.name, &self.config, self.carrier_ports)?;
         done
     }
 
@@ -185,9 +185,9 @@ impl Host {
 
     /// Sets the routes of a configuration, each with an address of it as source, and their rules.
     fn set_routes(&mut self, config: &site_config::Inside) -> Result<(), Error> {
-        let Some(Set { interface, carrier_port, priority, rules }) = &self.set else { return Ok(()) };
+        let Some(Set { interface, carrier_ports, priority, rules }) = &self.set else { return Ok(()) };
         let table = TABLES + interface.index();
-        let wanted = rules_for(&config.routes, *priority, table, *carrier_port);
+        let wanted = rules_for(&config.routes, *priority, table, *carrier_ports);
         let keep = *rules == wanted;
         let changed = self.within(|| {
             for &to in &config.routes {
@@ -226,13 +226,13 @@ impl Drop for Host {
 }
 
 /// Rules that make `routes`, in `table`, and the main table act as one table: the longest prefix is used, and
-/// of two equal prefixes that of the tunnel. The carrier's own datagrams, from UDP port `carrier_port`, and
+/// of two equal prefixes that of the tunnel. The carrier's own datagrams, from UDP ports `carrier_ports`, and
 /// reverse path checks of datagrams received by it do not use the table.
 pub(super) fn rules_for(
     routes: &[Prefix],
     priority: u32,
     table: u32,
-    carrier_port: Option<u16>,
+    carrier_ports: Option<PortRange>,
 ) -> Vec<Rule> {
     let mut rules = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
@@ -251,10 +251,10 @@ pub(super) fn rules_for(
             };
             rules.push(rule(Selector::All, MAIN_TABLE, Some(bits)));
             let shorter = bits.checked_sub(1);
-            match carrier_port {
-                Some(port) => {
+            match carrier_ports {
+                Some(ports) => {
                     rules.push(rule(Selector::Forwarded, table, shorter));
-                    rules.push(rule(Selector::NotFromUdpPort(port), table, shorter));
+                    rules.push(rule(Selector::NotFromUdpPorts(ports), table, shorter));
                 }
                 None => rules.push(rule(Selector::All, table, shorter)),
             }
@@ -443,8 +443,11 @@ mod tests {
 
     #[test]
     fn datagrams_of_the_carrier_stay_outside_and_those_of_others_do_not() {
-        let rules = rules_for(&[("0.0.0.0".parse().unwrap(), 0)], 31_000, 9, Some(7_000));
+        let rules = rules_for(&[("0.0.0.0".parse().unwrap(), 0)], 31_000, 9, Some((7_000, 7_001)));
         let selectors: Vec<_> = rules.iter().map(|rule| rule.selector).collect();
-        assert_eq!(selectors, [Selector::All, Selector::Forwarded, Selector::NotFromUdpPort(7_000)]);
+        assert_eq!(
+            selectors,
+            [Selector::All, Selector::Forwarded, Selector::NotFromUdpPorts((7_000, 7_001))]
+        );
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use thinair_os::rule::PortRange;
 use thinair_os::{Error, HostLimits, Interface, Namespace, Offloads, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
@@ -26,7 +27,7 @@ pub(super) struct Inside {
     /// True if the MTU could not be changed.
     has_mtu_of_its_own: bool,
     /// Port of the carrier's socket, whose datagrams must not enter the interface.
-    carrier_port: Option<u16>,
+    carrier_ports: Option<PortRange>,
     namespace: Option<Namespace>,
     /// Kept when the interface is removed: the same descriptor attaches to it again, in its former namespace.
     tun: Tun,
@@ -69,7 +70,7 @@ impl Inside {
         config: &site_config::Inside,
         offloads: bool,
         mtu: u16,
-        carrier_port: Option<u16>,
+        carrier_ports: Option<PortRange>,
         helper: &mut Helper,
     ) -> Result<Self, Error> {
         let kind = if config.bridged { TunKind::Tap } else { TunKind::Tun };
@@ -95,7 +96,7 @@ impl Inside {
         let mut inside = Self {
             mtu,
             has_mtu_of_its_own: false,
-            carrier_port,
+            carrier_ports,
             namespace,
             buffer: vec![0; LONGEST],
             splitter: Splitter::new(config.bridged),
@@ -125,7 +126,7 @@ impl Inside {
 
     /// Configures the interface.
     fn set_up(&self, helper: &mut Helper) -> Result<(), Error> {
-        self.unless_forbidden(helper.set_up(self.mtu, self.carrier_port))
+        self.unless_forbidden(helper.set_up(self.mtu, self.carrier_ports))
     }
 
     /// Ignores a refusal for a persistent interface that an unprivileged daemon uses: its creator has

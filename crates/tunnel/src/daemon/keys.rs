@@ -63,6 +63,9 @@ pub(super) fn seal(
                 two_way.offer_aes();
             }
             two_way.rekey(*rekey);
+            if config.bare_keepalive {
+                two_way.send_bare_keepalives();
+            }
             for (peer, address) in addresses.into_iter().enumerate() {
                 if let Some(address) = address {
                     two_way.remember(now, peer, address);

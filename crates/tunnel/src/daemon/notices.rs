@@ -24,6 +24,17 @@ impl Notices {
                 tracing::info!(name, address, restarted, "new keys");
             }
             SiteEvent::PathMtu(octets) => tracing::info!(name, octets, "the path MTU is another one"),
+            SiteEvent::Mapping { timeout: Some(timeout), keepalive } => tracing::info!(
+                name,
+                "the NAT keeps a mapping for at least {:.1} s: keepalives every {:.1} s",
+                timeout.as_secs_f64(),
+                keepalive.as_secs_f64()
+            ),
+            SiteEvent::Mapping { timeout: None, keepalive } => tracing::info!(
+                name,
+                "the other end does not answer probes of the NAT: keepalives every {:.0} s",
+                keepalive.as_secs_f64()
+            ),
             SiteEvent::Trouble(trouble) => {
                 if self.begins(now, name, trouble.reason()) {
                     tracing::warn!(name, reason = trouble.reason(), "{trouble}");

@@ -178,7 +178,17 @@ fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
     let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
-        ("[carrier]", differs(&(&before.carrier, &before.idle), &(&after.carrier, &after.idle))),
+        (
+            "[carrier]",
+            differs(
+                &(&before.carrier, &before.idle, before.bare_keepalive, &before.tariff),
+                &(&after.carrier, &after.idle, after.bare_keepalive, &after.tariff),
+            ),
+        ),
+        (
+            "`keepalive` that becomes \"auto\", or was it",
+            differs(&before.learns_keepalive(), &after.learns_keepalive()),
+        ),
         ("[[hold]]", differs(&before.hold, &after.hold)),
         ("[security], but for the keys of peers", differs(&security(before), &security(after))),
         ("[channel]", differs(&before.channel, &after.channel)),

@@ -12,12 +12,13 @@ use thinair_os::{Error, EventLoop, Offloads, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
-use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
+use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, PROBER, SIGNALS, STATUS, WAKER};
 use super::helper::{Helper, Source};
 use super::inside::Inside;
 use super::keys;
 use super::notices::Notices;
 use super::outside::Outside;
+use super::prober::Prober;
 use super::recorder::Recorder;
 use super::remembered::Remembered;
 use super::run_folder::RunFolder;
@@ -108,6 +109,8 @@ pub struct Daemon {
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
     pub(super) remembered: Option<Remembered>,
+    /// Second socket, from which timeouts of NATs are probed. `None`: they are not.
+    pub(super) prober: Option<Prober>,
     /// True if the loop waits for packets of the interface, and for room in the carrier.
     pub(super) inside_waits: bool,
     pub(super) outside_waits: bool,
@@ -146,7 +149,7 @@ impl Daemon {
         let mut random = keys::SystemRandom;
         let remembered = Remembered::open(config);
         let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
-        let site = Site::new(started, config, &budget, seal, &mut random)?;
+        let mut site = Site::new(started, config, &budget, seal, &mut random)?;
         let outside = match Outside::open(&config.carrier, budget.largest_datagram, config.offloads, &signals)
         {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -155,9 +158,15 @@ impl Daemon {
             }
             opened => opened?,
         };
+        let port = outside.port();
+        let prober = port.and_then(|port| prober(config, port));
+        let ports = port.map(|port| prober.as_ref().map_or((port, port), |prober| prober.with(port)));
+        if let Some(prober) = &prober {
+            prober.remind(started, &mut site);
+        }
         // Other carriers are slower than one packet at a time.
         let offloads = config.offloads && matches!(config.carrier, Carrier::Udp { .. });
-        let inside = Inside::open(&config.inside, offloads, budget.mtu, outside.port(), &mut helper)?;
+        let inside = Inside::open(&config.inside, offloads, budget.mtu, ports, &mut helper)?;
         let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
         let record_inside =
@@ -169,6 +178,9 @@ impl Daemon {
         events.add(inside.tun(), INSIDE)?;
         if let Some(file) = outside.readable() {
             events.add(file, OUTSIDE)?;
+        }
+        if let Some(prober) = &prober {
+            events.add(prober, PROBER)?;
         }
         events.add(&signals, SIGNALS)?;
         if let Some(socket) = &status_socket {
@@ -204,6 +216,7 @@ impl Daemon {
             record_outside,
             notices: Notices::default(),
             remembered,
+            prober,
             inside_waits: true,
             outside_waits: false,
             batches: 0,
@@ -297,6 +310,15 @@ impl Daemon {
 /// Opens the status socket. `None` if that fails, as carrying packets is more important.
 fn status_socket(path: &Path) -> Option<StatusSocket> {
     StatusSocket::bind(path).inspect_err(|error| tracing::warn!("no status socket: {error}")).ok()
+}
+
+/// Opens the second socket, if timeouts of NATs are probed. `None` if that fails: keepalives then have the usual interval.
+fn prober(config: &SiteConfig, carrier_port: u16) -> Option<Prober> {
+    let listen = own(&config.carrier).filter(|_| config.learns_keepalive())?;
+    let opened = Prober::open(listen, carrier_port, &config.state);
+    let warn =
+        |error: &io::Error| tracing::warn!("no port beside {carrier_port} for probes of the NAT: {error}");
+    opened.inspect_err(warn).ok()
 }
 
 fn control_socket(folder: &Path) -> Option<ControlSocket> {

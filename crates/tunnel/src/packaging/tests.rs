@@ -35,6 +35,7 @@ fn peer(pid: Option<Pid>) -> Peer {
         key: None,
         public_key: None,
         keepalive: None,
+        learns_keepalive: false,
         pid,
     }
 }

@@ -17,11 +17,11 @@ pub(super) enum DatagramKind {
     Announcement,
     /// A body without protection.
     Insecure,
-    /// A probe of the path MTU, or its confirmation, encrypted for one peer.
+    /// A probe of the path MTU or of a mapping, or its answer, encrypted for one peer.
     Path,
 }
 
-/// Content of a datagram on the path MTU, in the lowest two bits of its first octet.
+/// Content of a datagram on the path, in the lowest two bits of its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathBody {
     /// A body; the length of the datagram must be confirmed.
@@ -30,6 +30,8 @@ pub(super) enum PathBody {
     Padding,
     /// The length of a datagram that has arrived.
     Confirmation,
+    /// A request for an answer after a delay, or the answer: a message on the mapping of a NAT.
+    Mapping,
 }
 
 impl DatagramKind {
@@ -59,6 +61,9 @@ pub(super) const ANSWER: u8 = DatagramKind::Handshake.bits() | 2;
 pub(super) const PUBLIC_REQUEST: u8 = DatagramKind::Handshake.bits() | 4;
 /// Cookie instead of an answer.
 pub(super) const COOKIE: u8 = DatagramKind::Handshake.bits() | 3;
+
+/// The octet of a keepalive without authentication. A datagram of one octet is not read.
+pub(super) const BARE_KEEPALIVE: u8 = 0;
 
 /// Length of kind and flags in octets.
 pub(super) const KIND: usize = 1;
@@ -93,7 +98,7 @@ pub(super) enum Whose {
     Slot(u8),
     /// Sender, and the lowest two bits of its epoch.
     Site(SiteId, u8),
-    /// As [`Index`](Self::Index), for a datagram on the path MTU.
+    /// As [`Index`](Self::Index), for a datagram on the path.
     Path(u8, PathBody),
 }
 
@@ -140,7 +145,7 @@ impl ClearHeader {
             // Reserved bits are zero.
             DatagramKind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
             DatagramKind::Path if indexed => {
-                let body = [PathBody::Body, PathBody::Padding, PathBody::Confirmation];
+                let body = [PathBody::Body, PathBody::Padding, PathBody::Confirmation, PathBody::Mapping];
                 (Whose::Path(*rest.first()?, *body.get(usize::from(slot))?), &rest[1..])
             }
             DatagramKind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),

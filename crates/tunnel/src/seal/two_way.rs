@@ -19,7 +19,10 @@ use super::cookie::Jar;
 use super::handshake::EndIdentity;
 use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PUBLIC_REQUEST, PathBody, REQUEST, Whose};
 use super::public_key::Keyring;
-use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
+use super::{
+    Around, BodyFlags, Destination, MappingMessage, NotSealed, Opened, PathNews, PathSeal, Random, Refused,
+    Sender,
+};
 use crate::addresses::AddressPair;
 use crate::site_config::{Rekey, Suite};
 
@@ -91,6 +94,7 @@ pub struct TwoWay {
     over: Over,
     suite: Suite,
     rekey: Rekey,
+    has_bare_keepalives: bool,
     ours: EndIdentity,
     random: Box<dyn Random>,
     peers: Vec<PeerState>,
@@ -134,6 +138,7 @@ impl TwoWay {
             over,
             suite,
             rekey: Rekey::Auto,
+            has_bare_keepalives: false,
             ours: EndIdentity { suite: suite.number(), instance, digest, offers_aes: false, asks: true },
             jar: Jar::new(now, &mut *random),
             public: PublicEnds::of(&peers),
@@ -158,6 +163,12 @@ impl TwoWay {
     pub fn rekey(&mut self, rekey: Rekey) {
         self.rekey = rekey;
         self.peers.iter_mut().for_each(|peer| peer.rekey = rekey);
+    }
+
+    /// Makes keepalives to all peers one octet without authentication, which keeps the mapping of a NAT, and nothing else.
+    pub fn send_bare_keepalives(&mut self) {
+        self.has_bare_keepalives = true;
+        self.peers.iter_mut().for_each(|peer| peer.has_bare_keepalives = true);
     }
 
     /// Returns the suite for sessions with a peer, or the reason why there are none.
@@ -308,6 +319,33 @@ impl TwoWay {
         sealed
     }
 
+    /// Encrypts a message on the mapping of a NAT to a peer.
+    pub(super) fn seal_mapping(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        message: &MappingMessage,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let peer = self.peers.get_mut(peer).ok_or(NotSealed::NoDestination)?;
+        let (flags, body) = message.to_body();
+        peer.seal_aside(now, PathBody::Mapping, flags, &body, out)
+    }
+
+    /// Sets the interval of keepalives to a peer that has keepalives.
+    pub(super) fn set_keepalive(&mut self, now: Instant, peer: usize, keepalive: Duration) {
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.set_keepalive(now, keepalive);
+            self.due = timers::earlier(self.due, peer.timers.first());
+        }
+    }
+
+    /// Shows the address of this end to peers with keepalives.
+    pub(super) fn show_address(&mut self, now: Instant) {
+        self.peers.iter_mut().for_each(|peer| peer.show_address(now));
+        self.due = Some(now);
+    }
+
     pub(super) fn open<'d>(
         &mut self,
         now: Instant,
@@ -343,14 +381,22 @@ impl TwoWay {
         let before = peer.pair();
         let opened = peer.open(now, from, index, &header, length, datagram);
         self.moves += u64::from(peer.pair() != before);
-        let is_farewell =
-            header.flags.addressed && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
+        let is_mapping = matches!(header.whose, Whose::Path(_, PathBody::Mapping));
+        let is_farewell = header.flags.addressed
+            && !is_mapping
+            && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
         let has_closed = is_farewell && peer.close(now, index);
         self.due = timers::earlier(self.due, peer.timers.first());
         let sender = Sender::Peer(number);
         match opened {
             Ok(_) if has_closed => Opened::Closed { from: sender },
             Err(refused) => Opened::Refused(refused),
+            Ok((plain, _)) if is_mapping => {
+                match MappingMessage::of_body(header.flags, &datagram[plain.body]) {
+                    Some(message) => Opened::Mapping { from: sender, missing: plain.missing, message },
+                    None => Opened::Refused(Refused::Malformed),
+                }
+            }
             Ok((plain, session)) if matches!(header.whose, Whose::Path(..)) => {
                 let body = &datagram[plain.body];
                 let path = match (header.whose, body.first_chunk()) {

@@ -5,12 +5,14 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::departures::Departures;
+use super::hold;
 use super::host_multicast::HostMulticast;
 use super::output::{A_PEER, OutputQueue};
 use super::pipeline::{Link, Pipeline};
 use super::source::Source;
 use super::{CommonParts, Site};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
+use crate::mapping::MappingSearch;
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
 use crate::path_mtu::{Least, PathMtu};
@@ -101,7 +103,11 @@ impl Site {
             mesh,
             allowed,
             host_multicast: HostMulticast::of(config),
-            hold: config.hold.clone(),
+            hold: match &config.tariff {
+                Some(tariff) if !hold::is_counted(tariff) => Vec::new(),
+                Some(_) | None => config.hold.clone(),
+            },
+            tariff: config.tariff.clone(),
             narrow,
             common,
             answered_at: None,
@@ -126,6 +132,9 @@ pub(super) fn peer(
         let least = if budget.outer > IPV4_AND_UDP { Least::IPV6 } else { Least::IPV4 };
         link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
         link.settled = budget.carrier_mtu;
+    }
+    if has_addresses && peer.learns_keepalive && matches!(config.security, Security::Key { .. }) {
+        link.mapping = Some(MappingSearch::new(now, None));
     }
     let pipeline = pipeline(now, config, budget, (&peer.name, role, link), random)?;
     let largest_unit = budget.largest_unit.max(LONGEST_UNIT);

@@ -1,15 +1,19 @@
 //! Packets that wait, so that several share a datagram: those of flows that a rule names, until its time is over, a datagram is
 //! full, or another datagram leaves for the same end.
 //!
+//! With a price list they leave when all steps that a datagram can fill are full, too, and at once where they cost nothing.
+//!
 //! They wait in front of the compressor. Both ends of a channel thus see them when they leave, and no rule of ROHC about clocks
 //! or losses has to know of the wait.
 
 use std::time::Duration;
 
+use thinair_link::tariff::{CountedDirections, Tariff};
 use thinair_wire::header::protocol;
 use thinair_wire::time::Instant;
 
 use crate::site_config::HoldRule;
+use crate::status::TrafficCounters;
 
 /// Octets by which compression shortens a packet, and packaging lengthens it, at least.
 const SAVED: usize = 24;
@@ -30,6 +34,12 @@ pub(super) fn time_of(rules: &[HoldRule], packet: &[u8]) -> Option<Duration> {
             && rule.dscp.is_none_or(|number| number == dscp)
     };
     rules.iter().find(fits).filter(|_| !is_dns).map(|rule| rule.time)
+}
+
+/// True if packets from here cost something.
+pub(super) fn is_counted(tariff: &Tariff) -> bool {
+    let is_up = matches!(tariff.directions, CountedDirections::Both | CountedDirections::Up);
+    is_up && tariff.octet > 0.0
 }
 
 /// Fields of a datagram of UDP or UDP-Lite that is no fragment. Nothing else waits: TCP and ICMP measure the time.
@@ -80,6 +90,25 @@ impl WaitingPackets {
     /// True if they fill a datagram with a body of `largest` octets.
     pub(super) fn fill(&self, largest: usize) -> bool {
         self.octets.len().saturating_sub(SAVED * self.ends.len()) >= largest
+    }
+
+    /// True if another packet as they are would begin a step of a price list that a datagram cannot fill. `around`: octets of a
+    /// datagram without packets; `largest`: most octets in it; `sent`: earlier packets, which show how much compression saves.
+    pub(super) fn fill_steps(
+        &self,
+        tariff: &Tariff,
+        (around, largest): (usize, usize),
+        sent: &TrafficCounters,
+    ) -> bool {
+        let step = tariff.step.max(1) as usize;
+        let steps = (around + largest) / step * step;
+        let count = self.ends.len();
+        let saved = sent.octets.saturating_sub(sent.compressed_octets).checked_div(sent.packets);
+        let saved = saved.map_or(SAVED, |saved| saved as usize);
+        // Each packet but the last one has its length.
+        let all = self.octets.len().saturating_sub(saved * count).max(count) + count;
+        let next = all / count.max(1);
+        steps > around && around + all + next > steps
     }
 
     /// Time at which they have to leave.

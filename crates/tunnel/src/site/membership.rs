@@ -8,6 +8,7 @@ use super::Site;
 use super::build::{self, BuildError};
 use super::host_multicast::HostMulticast;
 use crate::channel::AllowedIps;
+use crate::mapping::MappingSearch;
 use crate::mtu::Budget;
 use crate::seal::{BadPeers, Keyring, Keys, PEERS, PeerKeys, Random, Seal};
 use crate::site_config::{Peer, SiteConfig};
@@ -62,8 +63,10 @@ impl Site {
         let peers: Vec<(&Peer, PeerKeys)> = peers
             .iter()
             .filter_map(|(peer, keys)| {
-                let Peer { address, keepalive, .. } = **peer;
-                Some((*peer, PeerKeys { keys: keys.clone()?, address, keepalive }))
+                let same = self.pipelines.iter().find(|pipeline| pipeline.name == peer.name);
+                let learned = same.and_then(|same| same.link.mapping.as_ref()).map(MappingSearch::keepalive);
+                let keepalive = learned.filter(|_| peer.learns_keepalive).or(peer.keepalive);
+                Some((*peer, PeerKeys { keys: keys.clone()?, address: peer.address, keepalive }))
             })
             .collect();
         seal.check(&peers.iter().map(|(_, keys)| keys.clone()).collect::<Vec<_>>())?;
@@ -86,6 +89,14 @@ impl Site {
         }
         for (&(number, is_new), (peer, keys)) in places.iter().zip(&peers) {
             if !is_new {
+                let mapping = self.pipelines.get_mut(number).map(|pipeline| &mut pipeline.link.mapping);
+                match mapping {
+                    Some(mapping @ None) if peer.learns_keepalive => {
+                        *mapping = Some(MappingSearch::new(now, None));
+                    }
+                    Some(mapping) if !peer.learns_keepalive => *mapping = None,
+                    Some(_) | None => {}
+                }
                 if seal.change(now, number, keys)? {
                     changes.push(format!("keys or address of peer `{}` changed", peer.name));
                 }

@@ -6,6 +6,7 @@
 use std::mem::size_of;
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::time::Duration;
 
 use super::Trouble;
 use super::source::Source;
@@ -21,6 +22,13 @@ pub enum SiteOutput<'s> {
         /// Address of the receiver, and the own one; `None`: the carrier has no addresses.
         to: Option<AddressPair>,
         /// Payload of the carrier.
+        octets: &'s [u8],
+    },
+    /// A datagram for the second socket, from which the mapping of a NAT is probed.
+    Probe {
+        /// Address of the receiver.
+        to: SocketAddr,
+        /// Payload of UDP.
         octets: &'s [u8],
     },
     /// A packet, or a frame, for the interface.
@@ -64,6 +72,13 @@ pub enum SiteEvent {
     Over(Trouble),
     /// The path has a new MTU: maximum length of an IP packet on the carrier, in octets.
     PathMtu(u16),
+    /// The timeout of mappings is learned. `None`: the peer does not answer probes.
+    Mapping {
+        /// Shortest time for which mappings are kept.
+        timeout: Option<Duration>,
+        /// Interval of keepalives from now on.
+        keepalive: Duration,
+    },
 }
 
 /// Octets of the outputs of one input. A datagram of 1,472 octets contains 736 packets at most, and a packet
@@ -93,6 +108,8 @@ pub(super) struct OutputQueue {
 pub(super) enum QueuedOutput {
     /// A datagram: its destination, and its number.
     Datagram(Option<AddressPair>, u64),
+    /// A datagram for the second socket: its destination.
+    Probe(SocketAddr),
     /// A packet: number of its source, and its length when received; `None`: it was created by this site.
     Packet(Option<(usize, usize)>),
     /// An event of the source of that number.
@@ -158,6 +175,13 @@ impl OutputQueue {
         self.queue(QueuedOutput::Datagram(to, number), place);
     }
 
+    /// Queues the datagram that was begun, for the second socket. There must be room.
+    pub(super) fn push_probe(&mut self, to: SocketAddr) {
+        let place = self.queued..self.datagrams.len();
+        self.queued = place.end;
+        self.queue(QueuedOutput::Probe(to), place);
+    }
+
     /// Room for a packet of at most `octets`.
     pub(super) fn room(&mut self, octets: usize) -> &mut [u8] {
         self.reuse();
@@ -184,12 +208,13 @@ impl OutputQueue {
         let (output, place) = self.outputs.get(self.polled)?;
         self.polled += 1;
         let octets = match output {
-            QueuedOutput::Datagram(..) => &self.datagrams,
+            QueuedOutput::Datagram(..) | QueuedOutput::Probe(_) => &self.datagrams,
             QueuedOutput::Packet(_) | QueuedOutput::Event(..) => &self.packets,
         };
         let octets = octets.get(place.clone()).unwrap_or_default();
         Some(match *output {
             QueuedOutput::Datagram(to, number) => SiteOutput::Datagram { number, to, octets },
+            QueuedOutput::Probe(to) => SiteOutput::Probe { to, octets },
             QueuedOutput::Packet(received) => {
                 SiteOutput::Packet { receipt: Receipt { received, octets: octets.len() }, octets }
             }

@@ -2,15 +2,18 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
 use super::departures::Departure;
 use super::hold::WaitingPackets;
+use super::mapping::OwedAnswer;
 use super::unsent::{Fate, Unsent};
 use crate::addresses::AddressPair;
 use crate::channel::Channel;
+use crate::mapping::MappingSearch;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;
 use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
@@ -59,6 +62,12 @@ pub(super) struct Link {
     pub(super) unsent: Unsent,
     /// Path MTU; `None` if the carrier has none, or nobody confirms probes.
     pub(super) path: Option<PathMtu>,
+    /// Search for the timeout of mappings; `None`: the interval of keepalives is fixed, or there are none.
+    pub(super) mapping: Option<MappingSearch>,
+    /// Result of that search in the last event.
+    pub(super) reported: Option<Option<Duration>>,
+    /// Answer that the peer has requested.
+    pub(super) owed: Option<OwedAnswer>,
     /// Size that packaging and channel are limited to, and the size of the last event.
     pub(super) limited_to: Option<u16>,
     pub(super) settled: u16,
@@ -79,6 +88,9 @@ impl Link {
             arrived: TrafficCounters::default(),
             unsent: Unsent::default(),
             path: None,
+            mapping: None,
+            reported: None,
+            owed: None,
             limited_to: None,
             settled: 0,
             has_grouped: false,

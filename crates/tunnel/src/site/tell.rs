@@ -12,10 +12,11 @@ use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel;
 use crate::config::suite_name;
+use crate::mapping::MappingSearch;
 use crate::seal::Seal;
 use crate::status::{
-    CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind,
-    PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
+    CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, NatStatus,
+    PeerCounters, PeerKind, PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
 };
 
 impl Site {
@@ -99,6 +100,7 @@ impl Site {
                     suite: self.suite(number),
                     loss: self.loss(source),
                     cids: Some(cids(pipeline.channel.cids())),
+                    nat: pipeline.link.mapping.as_ref().map(nat),
                     contexts: contexts(pipeline),
                     source_not_allowed: self.not_allowed(number, source),
                     ..heard(source, PeerKind::Peer, now)
@@ -124,6 +126,7 @@ impl Site {
                 trouble: None,
                 source_not_allowed: None,
                 cids: None,
+                nat: None,
                 counters,
                 contexts: contexts(pipeline),
             }
@@ -148,6 +151,16 @@ fn cids(cids: channel::Cids) -> CidsStatus {
     CidsStatus { sent: of(sent), received: of(received), sent_switches, received_switches }
 }
 
+fn nat(search: &MappingSearch) -> NatStatus {
+    let learned = search.learned();
+    NatStatus {
+        timeout_seconds: learned.map(|learned| learned.timeout.as_secs_f64()),
+        keepalive_seconds: search.keepalive().as_secs_f64(),
+        address: learned.map(|learned| learned.address.to_string()),
+        probes: search.requests(),
+    }
+}
+
 fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
     let since = |at: Option<Instant>| at.map(|at| now.since(at).as_secs_f64());
     PeerStatus {
@@ -158,6 +171,7 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
         round_trip_seconds: None,
         source_not_allowed: None,
         cids: None,
+        nat: None,
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),
         heard_seconds: since(source.heard_at),

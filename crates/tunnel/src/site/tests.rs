@@ -18,6 +18,8 @@ struct Host {
     config: SiteConfig,
     address: SocketAddr,
     out: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Datagrams of the second socket.
+    probes: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Numbers of the datagrams.
     numbers: Vec<u64>,
     delivered: Vec<Vec<u8>>,
@@ -34,6 +36,7 @@ impl Host {
                     self.numbers.push(number);
                     self.out.push_back((to.unwrap().peer, octets.to_vec()))
                 }
+                SiteOutput::Probe { to, octets } => self.probes.push_back((to, octets.to_vec())),
                 SiteOutput::Packet { octets, .. } => self.delivered.push(octets.to_vec()),
                 SiteOutput::Event { event, .. } => {
                     self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));
@@ -47,6 +50,7 @@ mod bridged;
 mod full;
 mod hold;
 mod idle;
+mod mapping;
 mod mesh;
 mod output;
 mod sent;
@@ -73,6 +77,7 @@ fn config(text: &str) -> SiteConfig {
         runtime: None,
         state: "state".into(),
         templates: &|_| Ok(Vec::new()),
+        tariff: &|_| Err(String::new()),
         resolve: &config::system_resolver,
     };
     config::site_config(&settings, &surroundings).unwrap()
@@ -98,14 +103,19 @@ fn host(text: &str, key: u8, start: u64) -> Host {
                 })
                 .collect();
             let random = Box::new(random(start));
-            Seal::TwoWay(TwoWay::new(Instant::ZERO, Over::Datagrams, peers, *suite, [1; 8], random).unwrap())
+            let mut seal =
+                TwoWay::new(Instant::ZERO, Over::Datagrams, peers, *suite, [1; 8], random).unwrap();
+            if config.bare_keepalive {
+                seal.send_bare_keepalives();
+            }
+            Seal::TwoWay(seal)
         }
         Security::Open => panic!("nothing is open here"),
     };
     let site = Site::new(Instant::ZERO, &config, &budget, Some(seal), &mut random(start + 1)).unwrap();
     let crate::site_config::Carrier::Udp { listen, .. } = config.carrier else { panic!("UDP") };
-    let (out, delivered) = (VecDeque::new(), Vec::new());
-    Host { site, config, address: listen, out, numbers: Vec::new(), delivered, sessions: 0 }
+    let (out, probes, delivered) = (VecDeque::new(), VecDeque::new(), Vec::new());
+    Host { site, config, address: listen, out, probes, numbers: Vec::new(), delivered, sessions: 0 }
 }
 
 fn text(port: u16, peer: u16, security: &str) -> String {

@@ -195,6 +195,8 @@ impl Trial {
                 address: knows.then_some(addresses[1 - number]),
                 allowed: ALL_ADDRESSES.to_vec(),
                 keepalive: peer.keepalive.filter(|_| number == 0),
+                // Nothing is known of the NAT.
+                learns_keepalive: false,
                 ..peer.clone()
             };
             let mut own = SiteConfig { others: Others::Peers(vec![other.clone()]), ..config.clone() };
@@ -280,7 +282,7 @@ impl Trial {
                     match output {
                         SiteOutput::Datagram { octets, .. } => moved.push((number, octets.to_vec())),
                         SiteOutput::Packet { .. } => end.delivered += 1,
-                        SiteOutput::Event { .. } => {}
+                        SiteOutput::Probe { .. } | SiteOutput::Event { .. } => {}
                     }
                 }
             }
@@ -370,6 +372,9 @@ fn seal(config: &SiteConfig, peer: &Peer, number: usize) -> Result<Option<Seal>,
             let random = Box::new(random(number as u64 + 1));
             let mut two_way = TwoWay::new(Instant::ZERO, over, peers, *suite, [0; 8], random)?;
             two_way.rekey(*rekey);
+            if config.bare_keepalive {
+                two_way.send_bare_keepalives();
+            }
             Some(Seal::TwoWay(two_way))
         }
     })

@@ -102,6 +102,7 @@ fn headline(now: &Status) -> String {
         N.percent(compressed, 1),
         billed(now),
     ) + &idle(now)
+        + &nats(now)
         + &dropped_by_socket(now)
 }
 
@@ -132,6 +133,20 @@ fn idle(now: &Status) -> String {
          needs them, this end is reached {} of the time.",
         N.percent(idle.reachable_share, 0)
     )
+}
+
+/// Timeouts of NATs before this end.
+fn nats(now: &Status) -> String {
+    let of_peer = |peer: &PeerStatus| {
+        let nat = peer.nat.as_ref()?;
+        let keepalive = nat.keepalive_seconds;
+        let found = match nat.timeout_seconds {
+            Some(timeout) => format!("a mapping lasts {timeout:.0} s"),
+            None => "its timeout is not known".to_owned(),
+        };
+        Some(format!(" NAT on the way to {}: {found}, thus a keepalive every {keepalive:.0} s.", peer.name))
+    };
+    now.peers.iter().filter_map(of_peer).collect()
 }
 
 /// Number of datagrams that did not fit into the receive buffer.

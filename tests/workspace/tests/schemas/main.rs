@@ -46,8 +46,10 @@ const RARE: &[(&str, &[&str], &str)] = &[
             "text",
             "since_seconds",
             "line",
+            "timeout_seconds",
+            "probes",
         ],
-        "a tunnel with trouble or sources that are not allowed, and one with controlled segment sizes",
+        "a tunnel with trouble, sources that are not allowed, or a NAT, and one with controlled segment sizes",
     ),
 ];
 

@@ -13,6 +13,7 @@ mod flows;
 mod input;
 mod line;
 mod names;
+mod nat;
 mod own_addresses;
 mod path;
 mod roam;

@@ -91,9 +91,9 @@ impl Sender for CoapSenderContext {
         self.is_flow_of(&message.path)
     }
 
-    /// A datagram that only looks like CoAP stays with the flow that it has.
-    fn yields(message: &CoapMessage<'_>) -> bool {
-        message.by_parse
+    /// A datagram stays with the flow that it has: other contents look like CoAP now and then, at its ports, too.
+    fn yields(_: &CoapMessage<'_>) -> bool {
+        true
     }
 
     fn new(

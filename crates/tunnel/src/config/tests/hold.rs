@@ -1,8 +1,10 @@
 //! Rules of packets that wait.
 
+use std::path::Path;
 use std::time::Duration;
 
-use super::{complains, of_text};
+use super::super::{Settings, site_config};
+use super::{KEY, complains, of_arguments, of_text, surroundings};
 use crate::site_config::HoldRule;
 
 fn text(hold: &str) -> String {
@@ -20,6 +22,18 @@ fn rules_are_a_list_or_sections() {
     let section = text("") + "[[hold]]\ndst_port = 5683\ntime = \"5min\"\n";
     assert_eq!(of_text(&section).unwrap().hold, [rule]);
     assert_eq!(of_text(&text("")).unwrap().hold, []);
+}
+
+#[test]
+fn the_option_sets_the_time_of_all_rules_and_needs_one() {
+    let rules = text("hold = [{ dst_port = 5683, time = \"5min\" }, { dscp = 8 }]");
+    let mut settings = Settings::read(Path::new("/etc/thinair/sat.toml"), &rules).unwrap();
+    settings.set("hold", "time", "--hold", "1min");
+    let times: Vec<_> =
+        site_config(&settings, &surroundings()).unwrap().hold.iter().map(|rule| rule.time).collect();
+    assert_eq!(times, [Duration::from_secs(60); 2]);
+    let alone = of_arguments("udp://192.0.2.1:7000", &[KEY, ("hold", "time", "1min")]);
+    complains(alone, &["names no packets", "in a [[hold]] of a file"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn config(template: Template) -> Option<SiteConfig> {
         runtime: None,
         state: "state".into(),
         templates: &|_| Ok(Vec::new()),
+        tariff: &|_| Err(String::new()),
         resolve: &|_, port| Ok(vec![([192, 0, 2, 1], port).into()]),
     };
     if template == Template::Shared {

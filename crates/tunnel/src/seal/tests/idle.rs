@@ -70,6 +70,43 @@ fn an_idle_day_costs_nothing_without_a_nat_and_little_behind_one() {
 }
 
 #[test]
+fn a_bare_octet_costs_three_fifths_and_changes_nothing_at_the_far_end() {
+    for (timeout, most) in [(300, 9_500), (30, 95_000)] {
+        let mut room = with_left(Duration::from_secs(timeout) * 9 / 10);
+        room.ends[LEFT].seal.send_bare_keepalives();
+        for day in 1..=3 {
+            (room.flown, room.octets) = (0, 0);
+            room.pass(DAY);
+            println!("bare, day {day}, NAT of {timeout} s: {} datagrams, {} octets", room.flown, room.octets);
+            assert!(room.octets <= most, "NAT of {timeout} s, day {day}: {} octets", room.octets);
+        }
+        assert!(room.ends.iter().all(|end| end.seal.session(0).is_none()), "keys come with packets only");
+        assert!(room.ends[LEFT].events.is_empty(), "it is answered by nothing");
+        // The next packet is behind a handshake; before it, an octet from elsewhere moves no address.
+        let elsewhere = Flying { from: address(7), to: None, octets: vec![0] };
+        room.arrive(RIGHT, &elsewhere);
+        assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(LEFT)));
+        assert!(room.seal(RIGHT, b"a packet").is_err());
+        room.run();
+        room.talk_behind(RIGHT, b"the same packet");
+    }
+}
+
+#[test]
+fn an_end_that_may_have_moved_shows_its_address_at_once() {
+    let mut room = with_left(Duration::from_secs(270));
+    room.ends[LEFT].seal.send_bare_keepalives();
+    room.pass(Duration::from_secs(600));
+    room.ends[LEFT].address = address(8);
+    let now = room.now;
+    room.ends[LEFT].seal.show_address(now);
+    room.poll();
+    let flying = room.air.pop_front().expect("a keepalive");
+    room.arrive(RIGHT, &flying);
+    assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(8)));
+}
+
+#[test]
 fn an_end_behind_a_nat_is_reached_at_any_minute_of_a_day() {
     let timeout = Duration::from_secs(300);
     let mut room = with_left(timeout * 9 / 10);

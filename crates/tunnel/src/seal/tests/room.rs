@@ -166,7 +166,9 @@ impl Room {
             Opened::Session { session, .. } => RoomEvent::Session(session),
             Opened::Refused(refused) => RoomEvent::Refused(refused),
             Opened::Closed { .. } => RoomEvent::Closed,
-            Opened::Alive { .. } | Opened::Path { .. } | Opened::Handled => return None,
+            Opened::Alive { .. } | Opened::Path { .. } | Opened::Mapping { .. } | Opened::Handled => {
+                return None;
+            }
         };
         end.events.push(event.clone());
         Some(event)

@@ -24,6 +24,7 @@ impl TwoWay {
         }
         let mut peer = PeerState::new(now, self.over, peer);
         peer.rekey = self.rekey;
+        peer.has_bare_keepalives = self.has_bare_keepalives;
         match self.peers.get_mut(number) {
             Some(vacant) => *vacant = peer,
             None => self.peers.push(peer),

@@ -46,6 +46,8 @@ const AGREED: Duration = Duration::from_secs(10);
 /// Number of keepalives without anything received, and the longest time, after which one requests an answer at the earliest.
 /// Others keep a NAT mapping with one datagram.
 const UNHEARD: (u32, Duration) = (4, Duration::from_secs(120));
+/// Age of a mapping with traffic in both directions at which a datagram makes it last: Linux keeps it for 30 s before.
+const SETTLED: Duration = Duration::from_secs(3);
 /// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
 /// Number of confirmations of new keys until a packet is received, after 0.25 s, 0.5 s, ...
@@ -76,6 +78,12 @@ pub(super) struct PeerState {
     /// Addresses before our start, and number of further requests to the peer there.
     remembered: Option<(AddressPair, u32)>,
     pub(super) keepalive: Option<Duration>,
+    /// True if keepalives are one octet without authentication.
+    pub(super) has_bare_keepalives: bool,
+    /// True if the next keepalive must show the address of this end.
+    shows_address: bool,
+    /// True if a NAT may not have seen traffic in both directions for long enough to keep the mapping for its usual time.
+    is_new_mapping: bool,
     pub(super) rekey: Rekey,
     /// Last instance with a session, and its highest request number.
     instance: Option<([u8; 8], u32)>,
@@ -131,6 +139,9 @@ impl PeerState {
             keeps_own: false,
             remembered: None,
             keepalive: peer.keepalive.filter(|keepalive| !keepalive.is_zero()),
+            has_bare_keepalives: false,
+            shows_address: false,
+            is_new_mapping: true,
             rekey: Rekey::Auto,
             instance: None,
             current: None,
@@ -364,6 +375,7 @@ impl PeerState {
             Some(_) | None => Err(NotSealed::NoSession),
         };
         self.eager = true;
+        self.shows_address = false;
         if sealed.is_err() || (self.suspected && !body.is_empty()) {
             self.hurry(now, sealed.is_err());
         }
@@ -379,12 +391,38 @@ impl PeerState {
                 self.timers.by(PeerTimer::Unheard, at);
             }
         }
-        if let Some(keepalive) = self.keepalive
-            && self.confirmations == 0
-        {
-            self.timers.set(PeerTimer::Ask, now + keepalive);
+        if self.confirmations == 0 {
+            self.ask_later(now);
         }
         Ok(())
+    }
+
+    /// Encrypts a body that leaves from another socket, or goes to one: it is no sign of life.
+    pub(super) fn seal_aside(
+        &mut self,
+        now: Instant,
+        kind: PathBody,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        match &mut self.current {
+            Some(session) if now < session.until => {
+                session.note_datagram(now);
+                session.sealer.seal(Whose::Path(session.theirs, kind), flags, body, out)
+            }
+            Some(_) | None => Err(NotSealed::NoSession),
+        }
+    }
+
+    /// Sets the interval of keepalives, if there are any.
+    pub(super) fn set_keepalive(&mut self, now: Instant, keepalive: Duration) {
+        if self.keepalive.is_some_and(|before| before != keepalive) {
+            self.keepalive = Some(keepalive);
+            if self.timers.at(PeerTimer::Ask).is_some() {
+                self.timers.by(PeerTimer::Ask, now + keepalive);
+            }
+        }
     }
 
     /// Age of keys from which on a packet replaces them.
@@ -451,6 +489,13 @@ impl PeerState {
                 return Err(refused);
             }
         };
+        if matches!(header.whose, Whose::Path(_, PathBody::Mapping)) {
+            session.note_datagram(now);
+            if !is_current || !plain.newest {
+                plain.missing = Missing::Uncounted;
+            }
+            return Ok((plain, None));
+        }
         session.heard = true;
         session.sealer.note_heard();
         session.note_datagram(now);
@@ -513,9 +558,17 @@ impl PeerState {
 
     fn confirmed(&mut self, now: Instant) {
         self.confirmations = 0;
-        match self.keepalive {
-            Some(keepalive) => self.timers.set(PeerTimer::Ask, now + keepalive),
-            None => self.timers.stop(PeerTimer::Ask),
+        if self.keepalive.is_none() {
+            self.timers.stop(PeerTimer::Ask);
+        }
+        self.ask_later(now);
+    }
+
+    /// Sets the time of the next keepalive, if there are any.
+    fn ask_later(&mut self, now: Instant) {
+        if let Some(keepalive) = self.keepalive {
+            let after = if self.is_new_mapping { SETTLED.min(keepalive) } else { keepalive };
+            self.timers.set(PeerTimer::Ask, now + after);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Packets that wait for others, and what that saves.
 
+use thinair_link::tariff::{CountedDirections, Tariff};
+
 use super::*;
 use crate::site::hold::time_of;
 use crate::site::trial::{Trial, TrialCause, TrialOctets};
@@ -26,17 +28,21 @@ fn packet(protocol: u8, port: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 fn reading(number: u64) -> Vec<u8> {
-    packet(17, 9_000, &number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes())
+    reading_to(9_000, number)
 }
 
-/// Octets of a sensor with a reading every 30 s for a day.
-fn sensor_day(hold: &str) -> TrialOctets {
+fn reading_to(port: u16, number: u64) -> Vec<u8> {
+    packet(17, port, &number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes())
+}
+
+/// Octets of a sensor with a reading every 30 s for a day, to a port.
+fn sensor_day(hold: &str, port: u16) -> TrialOctets {
     let mut trial = Trial::new(&config(&(hold.to_owned() + &text(7_001, 7_002, KEY))), 0).unwrap();
     let start = Duration::from_secs(60);
     trial.run_to(start);
     let before = trial.spent();
     for number in 0..2_880_u64 {
-        trial.send(start + SENSOR_EVERY * number as u32, false, &reading(number));
+        trial.send(start + SENSOR_EVERY * number as u32, false, &reading_to(port, number));
     }
     trial.run_to(start + crate::idle::DAY + Duration::from_secs(300));
     assert_eq!(trial.delivered(), [0, 2_880]);
@@ -62,19 +68,32 @@ fn optimum(unit: u64) -> u64 {
     least[2_880]
 }
 
+/// Price of waiting readings, as a multiple of the least one. `now`: those that do not wait.
+fn of_optimum(now: &TrialOctets, waits: &TrialOctets) -> f64 {
+    // A reading alone in its datagram.
+    let (alone, _) = now.datagrams[0].iter().max_by_key(|(_, count)| **count).unwrap();
+    let besides = waits.of(TrialCause::KeyExchanges) + waits.of(TrialCause::Keepalives);
+    let price: u64 = waits.datagrams.iter().map(|sizes| floor_50(sizes, 0)).sum();
+    (price - besides) as f64 / optimum(u64::from(*alone) - 48) as f64
+}
+
+#[test]
+fn readings_at_the_port_of_coap_that_are_no_messages_cost_as_much_as_others() {
+    let rule = HOLD.replace("9000", "5683");
+    let packing = of_optimum(&sensor_day("", 5_683), &sensor_day(&rule, 5_683));
+    println!("at port 5683: {packing:.3} of the least");
+    assert!(packing <= 1.05, "{packing}");
+}
+
 #[test]
 fn a_sensor_whose_readings_wait_pays_a_quarter() {
-    let (now, waits) = (sensor_day(""), sensor_day(HOLD));
+    let (now, waits) = (sensor_day("", 9_000), sensor_day(HOLD, 9_000));
     // Each datagram had the whole counter before, behind 10 s of silence, and was answered by a keepalive with it.
     let before = [floor_50(&now.datagrams[0], 6), 54 * 2_880];
     let [up, down] = [0, 1].map(|end| floor_50(&waits.datagrams[end], 0));
     let both = (up + down) as f64 / (before[0] + before[1]) as f64;
     let one = up as f64 / before[0] as f64;
-    // A reading alone in its datagram.
-    let (alone, _) = now.datagrams[0].iter().max_by_key(|(_, count)| **count).unwrap();
-    let besides = waits.of(TrialCause::KeyExchanges) + waits.of(TrialCause::Keepalives);
-    let least = optimum(u64::from(*alone) - 48);
-    let packing = (up + down - besides) as f64 / least as f64;
+    let packing = of_optimum(&now, &waits);
     println!(
         "price of a day under a floor of 50: {} before, {} without waiting, {} with it ({both:.3}; up {one:.3}; {packing:.3} \
          of the least)",
@@ -83,6 +102,50 @@ fn a_sensor_whose_readings_wait_pays_a_quarter() {
         up + down
     );
     assert!(both <= 0.25 && one <= 0.30 && packing <= 1.05, "{both} {one} {packing}");
+}
+
+/// A price list with a step, for these directions.
+fn tariff(step: u32, directions: CountedDirections) -> Tariff {
+    let text = "name = \"a\"\nsource = \"a\"\nread = 2026-11-30\ncurrency = \"octet\"\nprice = { amount = 1, octets = 1 }\n\
+                packet = { floor = 0, step = 1 }\ndirections = \"both\"\nallowance = 0\n";
+    Tariff { step, directions, ..Tariff::read(text).unwrap() }
+}
+
+/// Datagrams with readings, one every 30 s for a day, of this end, by size.
+fn sizes(tariff: Option<Tariff>) -> std::collections::BTreeMap<u32, u64> {
+    let rules = HOLD.replace("5min", "2h");
+    let config = SiteConfig { tariff, ..config(&(rules + &text(7_001, 7_002, KEY))) };
+    let mut trial = Trial::new(&config, 0).unwrap();
+    for number in 0..2_880 {
+        trial.send(SENSOR_EVERY * number as u32 + Duration::from_secs(60), false, &reading(number));
+    }
+    trial.run_to(crate::idle::DAY + Duration::from_secs(3 * 3_600));
+    assert_eq!(trial.delivered(), [0, 2_880]);
+    trial.spent().datagrams[0].clone()
+}
+
+#[test]
+fn packets_wait_until_a_step_of_the_price_is_full() {
+    let price = |sizes: &std::collections::BTreeMap<u32, u64>, step: u32| -> u64 {
+        sizes.iter().map(|(octets, count)| u64::from(octets.div_ceil(step) * step) * count).sum()
+    };
+    let without = sizes(None);
+    for step in [1, 50, 400, 700, 1_000] {
+        let with = sizes(Some(tariff(step, CountedDirections::Both)));
+        let (before, now) = (price(&without, step), price(&with, step));
+        println!("step of {step}: {before} without the price list, {now} with it");
+        assert!(now <= before, "step of {step}: {now} instead of {before}");
+        // Two steps of 1,000 are in no datagram.
+        assert!(step < 1_000 || now * 100 <= before * 80, "step of {step}: {now} instead of {before}");
+    }
+}
+
+#[test]
+fn packets_that_cost_nothing_do_not_wait() {
+    let free = Tariff { octet: 0.0, ..tariff(1, CountedDirections::Both) };
+    for tariff in [tariff(50, CountedDirections::Down), free] {
+        assert!(sizes(Some(tariff)).values().sum::<u64>() >= 2_880);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::{CONFIRM, CONFIRMATIONS, DEAD, DEAD_UNHEARD, PeerState, RequestInFlig
 use crate::addresses::AddressPair;
 use crate::seal::cookie::{self, Cookie};
 use crate::seal::handshake::EndIdentity;
+use crate::seal::header::BARE_KEEPALIVE;
 use crate::seal::two_way::Over;
 use crate::seal::two_way::timers::PeerTimer;
 use crate::seal::{BodyFlags, Random};
@@ -97,6 +98,7 @@ impl PeerState {
                     false
                 }
                 PeerTimer::Farewell => self.farewell(now, over, out),
+                PeerTimer::Ask if self.is_bare() => self.keep_mapping(now, out),
                 PeerTimer::Ask => self.sign(now, over, self.asks(now).then_some(DEAD), out),
                 PeerTimer::Unheard => self.sign(now, over, Some(DEAD_UNHEARD), out),
                 PeerTimer::Sign => self.sign(now, over, None, out),
@@ -227,6 +229,27 @@ impl PeerState {
             self.timers.set(PeerTimer::Dead, now + within + self.round_trip);
         }
         sealed
+    }
+
+    /// True if the next keepalive only keeps the mapping of a NAT.
+    fn is_bare(&self) -> bool {
+        (self.has_bare_keepalives || self.is_new_mapping) && self.confirmations == 0 && !self.shows_address
+    }
+
+    /// Writes a keepalive that the peer does not read.
+    fn keep_mapping(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        out.push(BARE_KEEPALIVE);
+        self.is_new_mapping = false;
+        self.ask_later(now);
+        true
+    }
+
+    /// Sends a keepalive at once that shows the address of this end, if there are keepalives.
+    pub(in crate::seal::two_way) fn show_address(&mut self, now: Instant) {
+        if self.keepalive.is_some() && self.timers.at(PeerTimer::Ask).is_some() {
+            (self.shows_address, self.is_new_mapping) = (true, true);
+            self.timers.set(PeerTimer::Ask, now);
+        }
     }
 
     /// Processes a cookie for our request.
