@@ -8,9 +8,9 @@ use thinair_wire::time::Instant;
 use super::CommonParts;
 use super::departures::Departure;
 use super::hold::WaitingPackets;
+use super::peer_channel::PeerChannel;
 use super::unsent::{Fate, Unsent};
 use crate::addresses::AddressPair;
-use crate::channel::Channel;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;
 use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
@@ -27,11 +27,22 @@ const GROUP: u32 = 4;
 /// Stages from packets to datagrams for one destination.
 pub(super) struct Pipeline {
     pub(super) name: String,
-    pub(super) channel: Channel,
+    pub(super) channel: PeerChannel,
     pub(super) packager: Packager,
     pub(super) link: Link,
     /// Packets that wait for others.
     pub(super) waiting: WaitingPackets,
+    /// True if its packager may have an unfinished body.
+    pub(super) is_unfinished: bool,
+}
+
+impl Pipeline {
+    /// Time of the first of its timers.
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        let path = self.link.path.as_ref().and_then(|path| path.poll_at());
+        let times = [self.channel.poll_at(), self.packager.poll_at(), path, self.waiting.due()];
+        times.into_iter().flatten().min()
+    }
 }
 
 /// A body that waits for keys.

@@ -44,6 +44,7 @@ impl Host {
 }
 
 mod bridged;
+mod fleet;
 mod full;
 mod hold;
 mod idle;
