@@ -38,9 +38,7 @@ use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
 use crate::schedule::Schedule;
-use crate::seal::{
-    BodyFlags, KeyId, Missing, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
-};
+use crate::seal::{BodyFlags, KeyId, Missing, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay};
 use crate::site_config::HoldRule;
 use crate::status::{Counters, Drop};
 use crate::too_big;

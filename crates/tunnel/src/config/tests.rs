@@ -5,6 +5,7 @@
 mod carriers;
 mod documents;
 mod ends;
+mod fleet;
 mod hold;
 mod site_configs;
 

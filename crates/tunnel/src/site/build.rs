@@ -52,7 +52,9 @@ impl Site {
         random: &mut dyn Random,
     ) -> Result<Self, BuildError> {
         let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
-        let (mut pipelines, mut sources, mut unpackagers) = (Vec::new(), Vec::new(), Vec::new());
+        let many = if let Others::Peers(peers) = &config.others { peers.len() } else { 0 };
+        let (mut pipelines, mut sources) = (Vec::with_capacity(many), Vec::with_capacity(many));
+        let mut unpackagers = Vec::with_capacity(many);
         let allowed = AllowedIps::of(&config.others, &config.inside)?;
         let mesh = match &config.others {
             Others::Peers(peers) => {
