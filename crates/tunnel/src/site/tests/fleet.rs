@@ -467,7 +467,8 @@ fn resident() -> usize {
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap() * 4_096
 }
 
-/// With `THINAIR_PEERS` the test must run alone, as other tests have memory, too.
+/// 10,000 peers, with their configuration, have at most 60 MB. With `THINAIR_PEERS` the test must run alone, as other tests have
+/// memory, too.
 #[cfg(target_os = "linux")]
 #[test]
 fn idle_peers_have_little_memory() {
@@ -501,6 +502,6 @@ fn idle_peers_have_little_memory() {
         with / count
     );
     if std::env::var_os("THINAIR_PEERS").is_some() && count >= 1_000 {
-        assert!(with / count <= 4_096, "{} octets each", with / count);
+        assert!(with / count <= 6_000, "{} octets each", with / count);
     }
 }
