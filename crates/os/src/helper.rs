@@ -4,7 +4,8 @@
 //! message may carry an open file. The helper lives until the other end of its socket is closed, also when the process
 //! was killed, so that it can restore the host then. Signals that end the process do not end the helper.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Seek as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -161,6 +162,18 @@ impl HelperSocket {
         let length = received.bytes;
         Ok((length > 0).then(|| (self.room.get(..length).unwrap_or_default(), file)))
     }
+}
+
+/// Returns a file in memory with these octets, for a message that is too long.
+///
+/// # Errors
+/// The system has no room for it.
+pub fn file_of(octets: &[u8]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(c"thinair-helper", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(file);
+    file.write_all(octets)?;
+    file.rewind()?;
+    Ok(file.into())
 }
 
 #[allow(unsafe_code, reason = "fork(2), _exit(2), and files that come by number")]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Address of the peer of a datagram, and the own address at which it arrived, or from which it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressPair {
     /// Address of the peer.
     pub peer: SocketAddr,

@@ -336,6 +336,13 @@ impl Channel {
         self.spaces.poll(now, most, &mut self.counters, sink);
     }
 
+    /// Passes on feedback by which the compressors of the other end begin again, as the contexts of this one are given back.
+    pub fn give_back(&mut self, now: Instant, sink: &mut dyn FnMut(Unit<'_>)) {
+        self.now = self.now.max(now);
+        self.spaces.give_back(self.now, &mut self.counters);
+        self.poll(now, sink);
+    }
+
     /// Maximum size of a unit with feedback only, in octets: packed frames add a header.
     fn most_alone(&self) -> usize {
         self.largest_unit - if self.bridged { bridge::HEADER } else { 0 }

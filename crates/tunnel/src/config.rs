@@ -10,6 +10,7 @@
 pub mod agreement;
 mod carrier;
 mod channel;
+mod fleet;
 mod hold;
 mod inside;
 mod keys;

@@ -15,6 +15,7 @@ pub mod mtu;
 pub mod offload;
 pub mod packaging;
 pub mod path_mtu;
+mod schedule;
 pub mod seal;
 pub mod segments;
 pub mod site;

@@ -298,6 +298,13 @@ impl Packager {
         }
     }
 
+    /// Gives the memory of packed bodies back, which is allocated again for the next unit.
+    pub fn give_back(&mut self) {
+        if let Sending::Packed(packer) = &mut self.0 {
+            packer.give_back();
+        }
+    }
+
     /// Reports that no more units are pending: an incomplete body is sent now, or after the waiting time of
     /// the configuration.
     pub fn pause(&mut self, now: Instant, sink: BodySink<'_>) {

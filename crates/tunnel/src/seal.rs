@@ -43,6 +43,7 @@ pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
 pub use mapping_message::MappingMessage;
 pub use public_key::{BadPublicKey, Keyring, PublicKey, PublicKeys};
+pub(crate) use two_way::FEW;
 pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};
 
 /// Source of random octets, from which keys are made: it must be cryptographically secure.

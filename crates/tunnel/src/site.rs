@@ -18,9 +18,11 @@ mod membership;
 mod obstacles;
 mod output;
 mod path;
+mod peer_channel;
 mod pipeline;
 mod source;
 mod tell;
+mod times;
 pub mod trial;
 mod trouble;
 mod unsent;
@@ -38,9 +40,8 @@ use crate::addresses::{AddressPair, canonical};
 use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
-use crate::seal::{
-    BodyFlags, Destination, KeyId, Missing, NewSession, Opened, PathNews, Seal, Sender, TwoWay,
-};
+use crate::schedule::Schedule;
+use crate::seal::{BodyFlags, KeyId, Missing, NewSession, Opened, PathNews, Seal, Sender, TwoWay};
 use crate::site_config::HoldRule;
 use crate::status::{Counters, Drop};
 use crate::too_big;
@@ -88,6 +89,14 @@ pub struct Site {
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
     common: CommonParts,
+    /// Lower bounds of the next timeout of each pipeline.
+    schedule: Schedule,
+    /// Pipelines with unfinished bodies.
+    unfinished: Vec<usize>,
+    /// True for streams of constant rate.
+    has_rate: bool,
+    /// MTU of the interface by the paths. `None`: to be found anew.
+    inside_mtu: Option<Option<u16>>,
     /// Time at which a sender was last asked for shorter packets.
     answered_at: Option<Instant>,
 }
@@ -120,6 +129,7 @@ impl Site {
         match hold::time_of(&self.hold, packet) {
             Some(time) => {
                 pipeline.waiting.push(now, time, packet);
+                self.schedule.by(to, pipeline.waiting.due());
                 let path = pipeline.link.path.as_ref().map(|path| self.narrow.on_path(path.size()));
                 let largest = path.unwrap_or(self.narrow).body;
                 let around =
@@ -151,6 +161,7 @@ impl Site {
             let Some(Pipeline { packager, link, .. }) = pipelines.get_mut(to) else { return };
             let mut outlet = Outlet { now, common, link };
             packager.pause(now, &mut |body| outlet.carry(body));
+            self.note_times(to);
         }
     }
 
@@ -163,9 +174,12 @@ impl Site {
 
     /// Compresses and packs a packet.
     fn send_packet(&mut self, now: Instant, to: usize, packet: &[u8]) {
-        let Self { pipelines, common, .. } = self;
+        let Self { pipelines, common, unfinished, .. } = self;
         let Some(pipeline) = pipelines.get_mut(to) else { return };
-        let Pipeline { channel, packager, link, .. } = pipeline;
+        let Pipeline { channel, packager, link, is_unfinished, .. } = pipeline;
+        if !std::mem::replace(is_unfinished, true) {
+            unfinished.push(to);
+        }
         if packager.is_full() {
             common.counters.drops.count(Drop::CarrierFull);
             return;
@@ -195,6 +209,7 @@ impl Site {
                 }
             }
         }
+        self.note_times(to);
     }
 
     /// Asks the sender of a packet that is `excess` octets too long for shorter ones.
@@ -216,7 +231,7 @@ impl Site {
     /// True if packets must wait, since the queue of a stream of constant rate is full: a packet handled now
     /// may be dropped. [`handle_timeout`](Self::handle_timeout) makes room.
     pub fn is_full(&self) -> bool {
-        self.pipelines.iter().any(|pipeline| pipeline.packager.is_full())
+        self.has_rate && self.pipelines.iter().any(|pipeline| pipeline.packager.is_full())
     }
 
     /// Sets the maximum size, in octets, of a datagram that contains several packets.
@@ -228,11 +243,18 @@ impl Site {
 
     /// No more packets wait: unfinished datagrams are sent now, or after the configured time.
     pub fn pause(&mut self, now: Instant) {
-        let Self { pipelines, common, .. } = self;
-        for Pipeline { packager, link, .. } in pipelines {
+        let mut unfinished = std::mem::take(&mut self.unfinished);
+        for to in unfinished.drain(..) {
+            let Self { pipelines, common, .. } = self;
+            let Some(Pipeline { packager, link, is_unfinished, .. }) = pipelines.get_mut(to) else {
+                continue;
+            };
+            *is_unfinished = false;
             let mut outlet = Outlet { now, common, link };
             packager.pause(now, &mut |body| outlet.carry(body));
+            self.note_times(to);
         }
+        self.unfinished = unfinished;
     }
 
     /// Handles a datagram, or a frame, of the carrier. `from`: the address of its sender, and the own one at
@@ -323,6 +345,7 @@ impl Site {
         if let Some((unpackager, mut inlet)) = self.inlet(now, None, false) {
             unpackager.receive_stream(octets, &mut |site, unit| inlet.take(site, unit));
         }
+        self.note_all_times();
     }
 
     /// Handles the end of the stream.
@@ -330,6 +353,7 @@ impl Site {
         if let Some((unpackager, mut inlet)) = self.inlet(now, None, false) {
             unpackager.finish_stream(&mut |site, unit| inlet.take(site, unit));
         }
+        self.note_all_times();
     }
 
     /// Ends all sessions: sends packets that wait, and a farewell to each peer, and nothing after it.
@@ -416,64 +440,6 @@ impl Site {
         self.common.outputs.poll(&self.sources)
     }
 
-    /// Returns the time of the next call of [`handle_timeout`](Self::handle_timeout) if there is no input
-    /// before.
-    pub fn poll_at(&self) -> Option<Instant> {
-        let pipelines =
-            self.pipelines.iter().flat_map(|Pipeline { channel, packager, link, waiting, .. }| {
-                let path = link.path.as_ref().and_then(|path| path.poll_at());
-                let mapping = link.mapping.as_ref().and_then(|mapping| mapping.poll_at());
-                let owed = link.owed.as_ref().map(|owed| owed.at);
-                [channel.poll_at(), packager.poll_at(), path, mapping, owed, waiting.due()]
-            });
-        pipelines.chain([self.common.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
-    }
-
-    /// Performs all actions that are due: handshakes, delayed feedback, periodic datagrams.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        self.poll_paths(now);
-        self.poll_mappings(now);
-        self.release_due(now);
-        let Self { pipelines, common, .. } = self;
-        while let Some((to, address)) =
-            common.seal.as_mut().and_then(|seal| seal.poll(now, &mut common.datagram))
-        {
-            let number = match to {
-                Destination::Peer(peer) => peer,
-                Destination::Everybody => 0,
-            };
-            let Some(Pipeline { link, .. }) = pipelines.get_mut(number) else { continue };
-            let address = address.or_else(|| link.pair(common.seal.as_ref()));
-            if address.is_some() || !link.needs_address {
-                common.outputs.begin_datagram().extend_from_slice(&common.datagram);
-                Outlet { now, common, link }.carry_datagram(address);
-            }
-        }
-        self.note_unanswered(now);
-        let Self { pipelines, common, .. } = self;
-        for Pipeline { channel, packager, link, .. } in pipelines {
-            let mut outlet = Outlet { now, common, link };
-            if channel.poll_at().is_some_and(|at| at <= now) {
-                channel.poll(now, &mut |unit| outlet.push(packager, unit));
-                packager.pause(now, &mut |body| outlet.carry(body));
-            }
-            if packager.poll_at().is_some_and(|at| at <= now) {
-                packager.poll(now, &mut |body| outlet.carry(body));
-            }
-        }
-    }
-
-    /// Sends packets whose wait is over, and those for which a datagram without packets is due otherwise.
-    fn release_due(&mut self, now: Instant) {
-        for to in 0..self.pipelines.len() {
-            let Some(due) = self.pipelines[to].waiting.due() else { continue };
-            let sign = self.two_way().and_then(|seal| seal.sign_at(to));
-            if due <= now || sign.is_some_and(|at| at <= now) {
-                self.release(now, to);
-            }
-        }
-    }
-
     /// Records an authentic datagram of `octets` octets. `moved_to`: new address of the sender. Returns the
     /// number of its source.
     fn hear(
@@ -506,6 +472,9 @@ impl Site {
 
     /// Records the own address at which datagrams from a configured one arrive: those to it leave from there.
     fn note_own(&mut self, from: Option<AddressPair>) {
+        if self.two_way().is_some() {
+            return; // The seal knows it.
+        }
         let Some(AddressPair { peer, own }) = from.map(AddressPair::canonical) else { return };
         for Pipeline { link, .. } in &mut self.pipelines {
             if own.is_some() && link.configured.map(canonical) == Some(peer) {
@@ -538,6 +507,8 @@ impl Site {
         let event = SiteEvent::Session { address, restarted: session.restarted };
         common.outputs.push_event(Some(number), event);
         Outlet { now, common, link }.carry_held();
+        self.keep_to_path(number);
+        self.note_times(number);
     }
 
     /// Ends the session of a peer that ends. Later packets wait for its next start, which has no contexts.
@@ -582,6 +553,10 @@ impl Site {
             && missing != Missing::Uncounted
         {
             seal.note_opened(sender, units);
+        }
+        match number {
+            Some(number) => self.note_times(if self.mesh { 0 } else { number }),
+            None => self.note_all_times(),
         }
     }
 

@@ -15,7 +15,7 @@ use thinair_segment::Sizer;
 pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
-pub use keyring::{KeyringError, PeerPublicKey};
+pub use keyring::{KeyringError, PeerPublicKey, read_once};
 
 use crate::config::masked;
 use crate::idle::IdleBudget;

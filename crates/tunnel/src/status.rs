@@ -50,7 +50,11 @@ pub struct Status {
     pub security: String,
     /// Sums of all peers, and of datagrams from none of them.
     pub totals: TrafficTotals,
-    /// Other ends, each with its own channel. Packets sent to a mesh are counted at the entry of its group.
+    /// Numbers of peers, of which `peers` lists some only if there are many. Absent: a mesh, or an earlier version.
+    #[serde(default)]
+    pub peer_counts: Option<PeerCounts>,
+    /// Other ends, each with its own channel. Packets sent to a mesh are counted at the entry of its group. Of many peers those with
+    /// most octets on the carrier, and those in trouble for longest.
     pub peers: Vec<PeerStatus>,
     /// Dropped packets by reason.
     pub drops: Tally<Drop>,
@@ -235,7 +239,7 @@ pub struct PeerStatus {
     /// Dropped packets whose source is not allowed. Absent: there was none.
     #[serde(default)]
     pub source_not_allowed: Option<SourceNotAllowed>,
-    /// CID space of each direction. Absent: it has no channel of its own.
+    /// CID space of each direction. Absent: it has no channel of its own, or none at present.
     #[serde(default)]
     pub cids: Option<CidsStatus>,
     /// Search for the timeout of the NAT before this end. Absent: keepalives have a fixed interval, or there are none.
@@ -259,6 +263,21 @@ pub struct NatStatus {
     pub address: Option<String>,
     /// Number of probes sent by this search, of which each has one answer.
     pub probes: u32,
+}
+
+/// Numbers of peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerCounts {
+    /// Configured ones.
+    pub configured: u64,
+    /// Those with a session.
+    pub with_session: u64,
+    /// Those with a channel, whose contexts are in memory.
+    pub with_contexts: u64,
+    /// Those in trouble.
+    pub in_trouble: u64,
+    /// Those that are listed.
+    pub listed: u64,
 }
 
 /// Losses of the carrier, by the counters of encrypted datagrams: each counts its units, at least one.
@@ -371,6 +390,7 @@ impl Status {
             carrier,
             security,
             totals: TrafficTotals::new(counters.sent, counters.arrived, counters.received),
+            peer_counts: None,
             peers: Vec::new(),
             drops: counters.drops,
             latency: LatencyStatus {

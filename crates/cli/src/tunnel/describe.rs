@@ -168,6 +168,9 @@ fn allowed(list: &[(IpAddr, u8)], inside: &Inside) -> String {
     }
 }
 
+/// Largest number of peers that are shown.
+const SHOWN: usize = 64;
+
 fn others(plan: &SiteConfig) -> Vec<(&'static str, String)> {
     match &plan.others {
         Others::Peers(peers) => {
@@ -184,7 +187,11 @@ fn others(plan: &SiteConfig) -> Vec<(&'static str, String)> {
                 }
                 ("peer", text)
             };
-            peers.iter().map(peer).collect()
+            let mut rows: Vec<_> = peers.iter().take(SHOWN).map(peer).collect();
+            if let Some(more) = peers.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+                rows.push(("peer", format!("and {more} more (--json has all of them)")));
+            }
+            rows
         }
         Others::Mesh(mesh) => {
             let own = mesh.own.map_or("only receives".to_owned(), |own| format!("is site {}", own.number()));

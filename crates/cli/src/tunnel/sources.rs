@@ -31,7 +31,7 @@ pub(super) fn name_of(file: &Path) -> Option<&str> {
     (file == file_of(name)).then_some(name)
 }
 
-/// Returns the files of a configuration: the one given, and the one that it includes. Empty if all settings
+/// Returns the files of a configuration: the one given, the one that it includes, and the one with its peers. Empty if all settings
 /// are arguments.
 pub(super) fn files(options: &TunnelOptions) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let by_name = options.name.as_deref().map(file_of);
@@ -45,14 +45,14 @@ pub(super) fn files(options: &TunnelOptions) -> anyhow::Result<Vec<(PathBuf, Str
     }
 }
 
-/// Reads a file, and the one that it includes.
+/// Reads a file, the one that it includes, and the one with its peers.
 fn with_included(file: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let first = text(file)?;
-    let shared = Settings::read(file, &first)?.include()?;
+    let settings = Settings::read(file, &first)?;
     let mut files = vec![(file.to_owned(), first)];
-    if let Some(shared) = shared {
-        let text = text(&shared)?;
-        files.push((shared, text));
+    for other in [settings.include()?, settings.peers_file()?].into_iter().flatten() {
+        let text = text(&other)?;
+        files.push((other, text));
     }
     Ok(files)
 }
@@ -73,15 +73,20 @@ pub(super) fn settings(
 }
 
 fn settings_of(files: &[(PathBuf, String)]) -> Result<Settings, config::ConfigError> {
-    let [(file, text), shared @ ..] = files else { return Ok(Settings::new()) };
+    let [(file, text), others @ ..] = files else { return Ok(Settings::new()) };
     let mut settings = Settings::read(file, text)?;
-    for (file, text) in shared {
-        settings.add_shared(file, text)?;
+    let peers = settings.peers_file()?;
+    for (file, text) in others {
+        if peers.as_ref() == Some(file) {
+            settings.add_peers(file, text)?;
+        } else {
+            settings.add_shared(file, text)?;
+        }
     }
     Ok(settings)
 }
 
-/// Reads the settings of a file, and of the one that it includes.
+/// Reads the settings of a file, and of those that it names.
 pub(super) fn read(file: &Path) -> anyhow::Result<Settings> {
     Ok(settings_of(&with_included(file)?)?)
 }

@@ -18,6 +18,8 @@ enum ExampleKind {
     Pair,
     /// One end with several peers over UDP
     Hub,
+    /// One end with up to 10,000 peers over UDP, in a file of their own
+    Fleet,
     /// Mesh of sites: settings of one site
     Mesh,
     /// Mesh of sites: common settings, which the file of `mesh` includes
@@ -32,6 +34,7 @@ pub(super) fn run(arguments: &ExampleArguments) -> anyhow::Result<ExitCode> {
     let template = match arguments.kind {
         ExampleKind::Pair => Template::Pair,
         ExampleKind::Hub => Template::Hub,
+        ExampleKind::Fleet => Template::Fleet,
         ExampleKind::Mesh => Template::Mesh,
         ExampleKind::Shared => Template::Shared,
         ExampleKind::OneWay => Template::OneWay,

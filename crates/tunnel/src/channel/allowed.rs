@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use prefix_trie::PrefixMap;
+
 use crate::site_config::{Inside, Others, Peer, Site};
 
 /// Prefixes of all peers, or of all sites of a mesh, by their index in the configuration.
@@ -15,8 +17,10 @@ use crate::site_config::{Inside, Others, Peer, Site};
 /// with which the discovery of neighbors and groups begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedIps {
-    /// Sorted by falling length, so that the first match is the longest one.
+    /// Sorted by falling length.
     prefixes: Vec<Prefix>,
+    /// Owners of prefixes, unless they are shared.
+    owners: Owners,
     shared: bool,
     only: Option<OnlyPeer>,
     /// True for Ethernet frames: all go to the only peer, and are accepted from each sender.
@@ -29,6 +33,32 @@ struct OnlyPeer {
     number: usize,
     /// True without `allowed`: destinations are those that the system routes to the interface.
     takes_all: bool,
+}
+
+/// Owners of prefixes, of which the longest one that matches an address is found in steps of its bits, whatever the number of
+/// peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Owners {
+    four: PrefixMap<(u32, u8), usize>,
+    six: PrefixMap<(u128, u8), usize>,
+}
+
+impl Owners {
+    /// Sets the owner of a prefix. Returns the previous one.
+    fn insert(&mut self, prefix: &Prefix) -> Option<usize> {
+        match prefix.address() {
+            IpAddr::V4(address) => self.four.insert((address.into(), prefix.length), prefix.owner),
+            IpAddr::V6(address) => self.six.insert((address.into(), prefix.length), prefix.owner),
+        }
+    }
+
+    /// Owner of the longest prefix that matches.
+    fn of(&self, address: IpAddr) -> Option<usize> {
+        match address {
+            IpAddr::V4(address) => self.four.get_lpm(&(address.into(), 32)).map(|(_, owner)| *owner),
+            IpAddr::V6(address) => self.six.get_lpm(&(address.into(), 128)).map(|(_, owner)| *owner),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +154,7 @@ impl AllowedIps {
     ) -> Result<Self, AllowedError> {
         let bridged = inside.bridged;
         let default = inside.sources();
-        let mut prefixes: Vec<Prefix> = Vec::new();
+        let (mut prefixes, mut owners) = (Vec::<Prefix>::new(), Owners::default());
         let mut names = BTreeMap::new();
         for (owner, name, list) in lists {
             if bridged && !list.is_empty() {
@@ -133,24 +163,25 @@ impl AllowedIps {
             names.insert(owner, name);
             for &(address, length) in if list.is_empty() { &default } else { list } {
                 let prefix = Prefix { owner, ..prefix(address, length)? };
-                let same = |other: &&Prefix| Prefix { owner, ..**other } == prefix;
-                match prefixes.iter().find(same) {
-                    Some(other) if other.owner != owner && !shared => {
-                        let name = |owner| names.get(&owner).copied().unwrap_or_default().to_owned();
-                        return Err(AllowedError::Twice {
-                            prefix: address,
-                            length,
-                            first: name(other.owner),
-                            second: name(owner),
-                        });
+                if shared {
+                    if !prefixes.contains(&prefix) {
+                        prefixes.push(prefix);
                     }
-                    Some(other) if other.owner == owner => {}
-                    Some(_) | None => prefixes.push(prefix),
+                    continue;
+                }
+                match owners.insert(&prefix) {
+                    Some(other) if other != owner => {
+                        let name = |owner| names.get(&owner).copied().unwrap_or_default().to_owned();
+                        let (first, second) = (name(other), name(owner));
+                        return Err(AllowedError::Twice { prefix: address, length, first, second });
+                    }
+                    Some(_) => {}
+                    None => prefixes.push(prefix),
                 }
             }
         }
         prefixes.sort_by_key(|prefix| core::cmp::Reverse(prefix.length));
-        Ok(Self { prefixes, shared, only: None, bridged })
+        Ok(Self { prefixes, owners, shared, only: None, bridged })
     }
 
     /// True if a packet from a peer or site has an allowed source. Other data than IP packets is not allowed;
@@ -204,8 +235,11 @@ impl AllowedIps {
     }
 
     fn owner(&self, address: IpAddr) -> Option<usize> {
-        let address = bits(address);
-        self.prefixes.iter().find(|prefix| prefix.matches(address)).map(|prefix| prefix.owner)
+        if self.shared {
+            let address = bits(address);
+            return self.prefixes.iter().find(|prefix| prefix.matches(address)).map(|prefix| prefix.owner);
+        }
+        self.owners.of(address)
     }
 }
 

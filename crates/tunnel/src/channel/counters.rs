@@ -100,6 +100,20 @@ pub struct Feedback {
 }
 
 impl Feedback {
+    /// Returns the sums with those of another channel.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            acks: self.acks + other.acks,
+            nacks: self.nacks + other.nacks,
+            static_nacks: self.static_nacks + other.static_nacks,
+            too_many: self.too_many + other.too_many,
+            ignored: self.ignored + other.ignored,
+            octets: self.octets + other.octets,
+            in_front: self.in_front + other.in_front,
+            alone: self.alone + other.alone,
+        }
+    }
+
     pub(super) fn note(&mut self, ack: AckType) {
         match ack {
             AckType::Ack => self.acks += 1,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use thinair_rohc::exchange::Exchanges;
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, MAX_ELEMENT};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm, MAX_ELEMENT};
 use thinair_rohc::packet::Elements;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
@@ -373,6 +373,27 @@ impl ChannelEnds {
         match &mut self.kind {
             ChannelKind::Pair { back, .. } => Some(&mut back.waiting),
             ChannelKind::Mesh(_) => None,
+        }
+    }
+
+    /// Replaces pending feedback of a pair with a STATIC-NACK for each context of the decompressor, which is due at once.
+    pub(super) fn give_back(&mut self, now: Instant, counters: &mut counters::Feedback) {
+        let ChannelKind::Pair { endpoint, back, .. } = &mut self.kind else { return };
+        back.waiting.clear(now);
+        for context in endpoint.decompressor.contexts().filter(|_| back.exists) {
+            let nack = Feedback {
+                mode: Some(context.mode),
+                protected: true,
+                form: FeedbackForm::of(context.profile),
+                ..Feedback::new(context.cid, AckType::StaticNack)
+            };
+            let mut element = [0; MAX_ELEMENT];
+            let length = nack.write(self.parameters.cids(), &mut element);
+            let element = length.and_then(|length| element.get(..length)).unwrap_or_default();
+            if back.waiting.push(element, now) {
+                counters.note(AckType::StaticNack);
+                counters.octets += element.len() as u64;
+            }
         }
     }
 

@@ -215,6 +215,13 @@ impl Spaces {
         self.first.only_hears()
     }
 
+    /// Prepares the end of all contexts: the compressors of the other end are to begin again.
+    pub(super) fn give_back(&mut self, now: Instant, counters: &mut Counters) {
+        for ends in [Some(&mut self.first), self.large.as_deref_mut()].into_iter().flatten() {
+            ends.give_back(now, &mut counters.feedback_sent);
+        }
+    }
+
     pub(super) fn poll_at(&self) -> Option<Instant> {
         self.all().filter_map(ChannelEnds::poll_at).min()
     }

@@ -168,6 +168,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             one_end("private_key")
                 .option(SECURITY, "FILE", "Encrypt with the private key in this file, for --public-key")
                 .named("private-key"),
+            one_end("peers"),
             all("suite")
                 .option(SECURITY, "NAME", "Cipher: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on \
                  serial lines aes-ccm-8]")

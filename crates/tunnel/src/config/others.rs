@@ -5,10 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use thinair_ule::Pid;
 
 use super::carrier::{self, CarrierSettings, Keepalive};
+use super::fleet::{self, Clash};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
-use crate::seal::PublicKey;
+use crate::seal::{PEERS, PublicKey};
 use crate::site_config::{ALL_ADDRESSES, Mesh, Others, Packaging, Peer, PeerPublicKey, Security, Site};
 use crate::unit::SiteId;
 
@@ -47,6 +48,13 @@ fn peers(
     let mut peers = Vec::new();
     for (section, number) in sections.iter().zip(1..) {
         peers.push(peer(section, number, carried, surroundings)?);
+    }
+    if let Some(setting) = settings.section("security").setting("peers") {
+        let fleet = settings.fleet().ok_or_else(|| setting.error("was not read"))?;
+        peers.extend(fleet.peers(carried.keepalive));
+        if peers.is_empty() {
+            return Err(setting.error("has no peer; write a line for each: name, public key, networks"));
+        }
     }
     if peers.is_empty() {
         peers.push(Peer {
@@ -104,7 +112,7 @@ fn peers(
         ));
     }
     if peers.len() > 1 {
-        several(&peers, sections, carried, is_key)?;
+        several(&peers, settings, carried, is_key)?;
     }
     if let (Security::Key { path: None, .. }, Some(number)) =
         (security, peers.iter().position(|peer| peer.key.is_none() && peer.public_key.is_none()))
@@ -186,7 +194,7 @@ fn allowed(section: &SettingsSection) -> Result<Vec<(IpAddr, u8)>, ConfigError> 
 }
 
 /// Parses the name of a peer or site.
-fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > 64 || text.chars().any(char::is_control) {
         return Err("give a name of 1 to 64 octets".to_owned());
     }
@@ -232,14 +240,27 @@ fn own_pid(carried: &CarrierSettings) -> Option<Pid> {
 /// Checks the requirements of several peers: each packet must be assignable to one of them.
 fn several(
     peers: &[Peer],
-    sections: &[SettingsSection],
+    settings: &Settings,
     carried: &CarrierSettings,
     is_key: bool,
 ) -> Result<(), ConfigError> {
+    let sections = settings.sections("peer");
     let place = |number: usize, key: &str| {
-        let place = sections.get(number).and_then(|section| section.place_of(key));
-        place.unwrap_or(&carried.url.place).clone()
+        let of_section = sections.get(number).and_then(|section| section.place_of(key)).cloned();
+        let of_fleet = || settings.fleet()?.place(number.checked_sub(sections.len())?);
+        of_section.or_else(of_fleet).unwrap_or_else(|| carried.url.place.clone())
     };
+    if peers.len() > PEERS {
+        return Err(ConfigError::at(
+            &place(PEERS, "name"),
+            format!(
+                "\"{}\" is peer {}, and a hub has at most {PEERS}: divide them among several hubs, each with a port and a \
+                 file of its own",
+                peers[PEERS].name,
+                PEERS + 1
+            ),
+        ));
+    }
     if !carried.scheme.is_udp() {
         let what = format!("{}:// supports a single peer; remove the others", carried.scheme.name());
         return Err(ConfigError::at(&place(1, "name"), what));
@@ -265,42 +286,22 @@ fn several(
                 ),
             ));
         }
-        for (other, earlier) in peers.iter().enumerate().take(number) {
-            let clash = |key: &str, what: String| {
-                let earlier_at = place(other, key);
-                Err(ConfigError::at(
-                    &place(number, key),
-                    format!("\"{}\" and \"{}\" {what}; see {earlier_at}", peer.name, earlier.name),
-                ))
-            };
-            if peer.name == earlier.name {
-                return clash("name", "have the same name; give each its own".to_owned());
-            }
-            if peer.address.is_some() && peer.address == earlier.address {
-                return clash("address", "have the same address; give each its own".to_owned());
-            }
-            if peer.key.is_some() && peer.key == earlier.key {
-                return clash(
-                    "key",
-                    "have the same key file; create one for each with `thinair tunnel keygen`".to_owned(),
-                );
-            }
-            let key = |peer: &Peer| peer.public_key.as_ref().map(|public| public.key);
-            if key(peer).is_some() && key(peer) == key(earlier) {
-                return clash("public_key", "have the same public key; each end has its own".to_owned());
-            }
-            for a in &peer.allowed {
-                if let Some(b) = earlier.allowed.iter().find(|b| words::overlap(*a, **b)) {
-                    let what = format!(
-                        "have overlapping networks {}/{} and {}/{}; a packet can be sent to one of them only",
-                        a.0, a.1, b.0, b.1
-                    );
-                    return clash("allowed", what);
-                }
-            }
-        }
     }
-    Ok(())
+    let Some((number, other, clash)) = fleet::clash(peers) else { return Ok(()) };
+    let (key, what) = match clash {
+        Clash::Value(key, what) => (key, what.to_owned()),
+        Clash::Networks(a, b) => (
+            "allowed",
+            format!(
+                "have overlapping networks {}/{} and {}/{}; a packet can be sent to one of them only",
+                a.0, a.1, b.0, b.1
+            ),
+        ),
+    };
+    Err(ConfigError::at(
+        &place(number, key),
+        format!("\"{}\" and \"{}\" {what}; see {}", peers[number].name, peers[other].name, place(other, key)),
+    ))
 }
 
 fn mesh(

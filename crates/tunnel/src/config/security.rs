@@ -35,6 +35,7 @@ pub(super) fn security(
     let private = section.setting("private_key");
     let key = section.setting("key").or(of_peer).or(private);
     let public = settings.sections("peer").iter().find_map(|peer| peer.setting("public_key"));
+    let public = public.or(section.setting("peers"));
     if let (Some(public), None) = (public, private) {
         return Err(public.error(
             "needs a private key of this end; create one with `thinair tunnel keygen FILE`, and give --private-key FILE \
@@ -82,6 +83,9 @@ pub(super) fn security(
             ));
         }
         CarrierScheme::Udp | CarrierScheme::UleUdp | CarrierScheme::GseUdp | CarrierScheme::Serial => {}
+    }
+    if let (Some(peers), true) = (section.setting("peers"), is_group) {
+        return Err(peers.error("is for a hub, and the sites of a mesh have a [[site]] each; remove it"));
     }
     if let (Some(private), true) = (private, is_group) {
         return Err(private.error(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use super::fleet::Fleet;
 use super::keys::{self, CommandOption, Of, OptionValues, SectionKeys};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace, SettingValue};
 
@@ -72,6 +73,7 @@ impl SettingsSection {
 pub struct Settings {
     single: BTreeMap<&'static str, SettingsSection>,
     repeated: BTreeMap<&'static str, Vec<SettingsSection>>,
+    fleet: Option<Arc<Fleet>>,
 }
 
 impl Settings {
@@ -91,6 +93,24 @@ impl Settings {
     /// Returns the file given as `include` in `[channel]`, which all ends share.
     pub fn include(&self) -> Result<Option<PathBuf>, ConfigError> {
         self.section("channel").path("include")
+    }
+
+    /// Returns the file given as `peers` in `[security]`, with a line for each peer.
+    pub fn peers_file(&self) -> Result<Option<PathBuf>, ConfigError> {
+        self.section("security").path("peers")
+    }
+
+    /// Adds the peers of that file.
+    ///
+    /// # Errors
+    /// A line is not a peer.
+    pub fn add_peers(&mut self, file: &Path, text: &str) -> Result<(), ConfigError> {
+        self.fleet = Some(Arc::new(Fleet::parse(file, text)?));
+        Ok(())
+    }
+
+    pub(super) fn fleet(&self) -> Option<&Fleet> {
+        self.fleet.as_deref()
     }
 
     /// Returns the network namespace of the interface; `None`: that of the daemon.

@@ -7,6 +7,8 @@ pub enum Template {
     Pair,
     /// One end with several peers over UDP.
     Hub,
+    /// One end with many peers over UDP, in a file of their own.
+    Fleet,
     /// A site of a mesh.
     Mesh,
     /// Common settings of all sites of a mesh.
@@ -19,13 +21,15 @@ pub enum Template {
 
 impl Template {
     /// All examples.
-    pub const ALL: [Self; 6] = [Self::Pair, Self::Hub, Self::Mesh, Self::Shared, Self::OneWay, Self::Serial];
+    pub const ALL: [Self; 7] =
+        [Self::Pair, Self::Hub, Self::Fleet, Self::Mesh, Self::Shared, Self::OneWay, Self::Serial];
 
     /// Returns the text of the file.
     pub fn text(self) -> &'static str {
         match self {
             Self::Pair => include_str!("templates/pair.toml"),
             Self::Hub => include_str!("templates/hub.toml"),
+            Self::Fleet => include_str!("templates/fleet.toml"),
             Self::Mesh => include_str!("templates/mesh.toml"),
             Self::Shared => include_str!("templates/shared.toml"),
             Self::OneWay => include_str!("templates/one-way.toml"),

@@ -5,6 +5,7 @@
 mod carriers;
 mod documents;
 mod ends;
+mod fleet;
 mod hold;
 mod site_configs;
 
@@ -30,8 +31,16 @@ pub(super) fn surroundings() -> Surroundings<'static> {
 }
 
 pub(super) fn of_text(text: &str) -> Result<SiteConfig, ConfigError> {
-    site_config(&Settings::read(Path::new("/etc/thinair/sat.toml"), text)?, &surroundings())
+    let mut settings = Settings::read(Path::new("/etc/thinair/sat.toml"), text)?;
+    if let Some(file) = settings.peers_file()? {
+        settings.add_peers(&file, PEERS)?;
+    }
+    site_config(&settings, &surroundings())
 }
+
+/// Peers of a file.
+const PEERS: &str = "north ANJNyPtSrzb2EBE8iRx4G1XF2hO/PMa9+C5JUwrYuTk= 10.9.0.2/32\n\
+                     south xTMqYybNmJW/q6JOtnYFih1eunHXi3CrIaSrIj52F3U= 10.9.0.3/32, fd09::3/128\n";
 
 /// Returns the configuration of a carrier and of arguments as `[section] key = value`.
 pub(super) fn of_arguments(url: &str, arguments: &[(&str, &str, &str)]) -> Result<SiteConfig, ConfigError> {

@@ -34,6 +34,9 @@ const BATCH: usize = 64;
 /// delay a quiet one.
 const BATCHES: u32 = 4;
 
+/// Largest number of times that farewells to more peers are sent.
+const ROUNDS: usize = 16;
+
 /// Interval of answers to slow readers of the status, and of writes to captures.
 const CHORES: Duration = Duration::from_millis(500);
 
@@ -359,6 +362,15 @@ impl Daemon {
             self.drain();
         }
         self.flush(now)?;
+        // Of many peers some have waited for room.
+        for _ in 0..ROUNDS {
+            if self.site.poll_at().is_none_or(|at| at > now) {
+                break;
+            }
+            self.site.handle_timeout(now);
+            self.drain();
+            self.flush(now)?;
+        }
         self.do_chores(now);
         // Even shortly after the last one.
         self.remember(now + remembered::AGAIN);

@@ -8,7 +8,8 @@
 //! routing rules and name servers are removed even if the daemon was killed.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -30,6 +31,9 @@ use crate::site_config::{Carrier, Inside, SiteConfig};
 
 /// The longest time of a change to the host, as name servers are set by programs.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest message, in octets: the files of a configuration with many peers.
+const LARGEST: u64 = 16 << 20;
 
 /// Files of a configuration: their names and texts.
 pub type Files = Vec<(PathBuf, String)>;
@@ -67,6 +71,8 @@ enum Reply {
     /// Answer to the request of this number.
     Answer(u64, Result<(), Refusal>),
     Late(Late),
+    /// A longer message, in the file that comes with this one.
+    InFile,
 }
 
 /// Error of a request.
@@ -233,6 +239,7 @@ impl Requests {
                 (Reply::Answer(_, Ok(())), file) => return Ok(file),
                 (Reply::Answer(_, Err(refusal)), _) => return Err(refused(&refusal)),
                 (Reply::Late(late), _) => self.late.push(late),
+                (Reply::InFile, _) => {}
             }
         }
     }
@@ -243,7 +250,7 @@ impl Requests {
         }
         match receive(line, Some(Duration::ZERO)) {
             Ok((Reply::Late(late), _)) => Ok(Some(late)),
-            Ok((Reply::Answer(..), _)) => Ok(None),
+            Ok((Reply::Answer(..) | Reply::InFile, _)) => Ok(None),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::InvalidData) => {
                 Ok(None)
             }
@@ -254,9 +261,17 @@ impl Requests {
 
 fn receive(line: &mut HelperSocket, limit: Option<Duration>) -> io::Result<(Reply, Option<OwnedFd>)> {
     let (message, file) = line.receive(limit)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let reply =
-        serde_json::from_slice(message).map_err(|bad| io::Error::new(io::ErrorKind::InvalidData, bad))?;
-    Ok((reply, file))
+    let parse = |text: &[u8]| {
+        serde_json::from_slice(text).map_err(|bad| io::Error::new(io::ErrorKind::InvalidData, bad))
+    };
+    match (parse(message)?, file) {
+        (Reply::InFile, Some(file)) => {
+            let mut text = Zeroizing::new(Vec::new());
+            File::from(file).take(LARGEST).read_to_end(&mut text)?;
+            Ok((parse(&text)?, None))
+        }
+        (reply, file) => Ok((reply, file)),
+    }
 }
 
 fn gone(why: io::Error) -> Error {
@@ -339,14 +354,17 @@ fn no_file() -> String {
 fn answer_later(line: &HelperSocket, work: impl FnOnce() -> Late + Send + 'static) {
     let Ok(line) = line.try_clone() else { return };
     std::thread::spawn(move || {
-        let mut message = Zeroizing::new(serde_json::to_vec(&Reply::Late(work())).unwrap_or_default());
+        let json = |reply: &Reply| Zeroizing::new(serde_json::to_vec(reply).unwrap_or_default());
+        let mut message = json(&Reply::Late(work()));
+        let mut file = None;
         if message.len() > helper::LONGEST {
+            file = helper::file_of(&message).ok().filter(|_| message.len() as u64 <= LARGEST);
             let long = "the files of the configuration are too long to be read again; restart the tunnel";
-            let refused = Reply::Late(Late::Loaded(Err(long.to_owned())));
-            message = Zeroizing::new(serde_json::to_vec(&refused).unwrap_or_default());
+            let refused = || Reply::Late(Late::Loaded(Err(long.to_owned())));
+            message = json(&file.as_ref().map_or_else(refused, |_| Reply::InFile));
         }
         // The daemon may have ended.
-        let _ = line.send(&message, None);
+        let _ = line.send(&message, file.as_ref().map(|file| file.as_fd()));
     });
 }
 

@@ -14,7 +14,7 @@ use super::setup::RunError;
 use crate::mtu::Budget;
 use crate::seal::{Group, GroupConfig, Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
-use crate::site_config::{KeyringError, Others, Security, SiteConfig};
+use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
 /// Random octets of the system.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,16 @@ pub(super) fn seal(
         }
         (Security::Key { suite, negotiates, rekey, .. }, Others::Peers(peers)) => {
             let (mut known, mut addresses) = (Vec::new(), Vec::new());
+            let read = read_once(&Keys::read);
+            let entries = remembered.map(Remembered::by_name).unwrap_or_default();
             for peer in peers {
-                let keys = config.keyring(peer, &Keys::read).map_err(|error| match error {
+                let keys = config.keyring(peer, &read).map_err(|error| match error {
                     KeyringError::File(error) => RunError::Key(error),
                     error => RunError::Keys(error.to_string()),
                 })?;
                 let ids: Vec<_> = keys.ids().collect();
-                addresses.push(remembered.and_then(|remembered| remembered.of(&peer.name, &ids)));
+                let entry = entries.get(peer.name.as_str()).filter(|entry| ids.contains(&entry.key));
+                addresses.push(entry.map(|entry| entry.addresses));
                 known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive });
             }
             let digest = digest(config, budget);

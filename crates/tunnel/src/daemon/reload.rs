@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use thinair_os::clock;
@@ -12,7 +13,7 @@ use super::control::{Answer, Verb};
 use super::helper::{Late, Loaded, words};
 use super::keys::SystemRandom;
 use super::setup::{Daemon, RunError};
-use crate::site_config::{KeyringError, Others, Peer, Security, SiteConfig};
+use crate::site_config::{KeyringError, Others, Peer, Security, SiteConfig, read_once};
 
 impl Daemon {
     /// Serves clients of the control socket. Returns whether the daemon must end.
@@ -78,8 +79,15 @@ impl Daemon {
     /// Looks up the names of peers again that have problems.
     pub(super) fn look_up_peers(&mut self, now: Instant) {
         let Others::Peers(peers) = &self.config.others else { return };
-        for peer in peers.iter().filter(|peer| self.site.is_troubled(&peer.name)) {
+        // Of a fleet without host names none is looked for.
+        if !self.has_names {
+            return;
+        }
+        for peer in peers {
             let Some((host, port)) = &peer.host else { continue };
+            if !self.site.is_troubled(&peer.name) {
+                continue;
+            }
             let due = self.lookups.get(&peer.name).is_none_or(|at| *at + LOOK_UP_AGAIN <= now);
             if due {
                 self.lookups.insert(peer.name.clone(), now);
@@ -113,8 +121,10 @@ impl Daemon {
         if !fixed.is_empty() {
             return Err(format!("nothing was changed: a restart is needed for {}", fixed.join(", ")));
         }
+        let read = |file: &Path| loaded.keys(file);
+        let read = read_once(&read);
         let keys = |peer: &Peer| match &config.security {
-            Security::Key { .. } => config.keyring(peer, &|file| loaded.keys(file)).map(Some),
+            Security::Key { .. } => config.keyring(peer, &read).map(Some),
             Security::Open | Security::Insecure => Ok(None),
         };
         let keyrings = match (&config.others, &config.security) {
@@ -148,12 +158,18 @@ impl Daemon {
         {
             changes.extend(self.site.change_keys(now, &keys));
         }
+        self.has_names = has_names(&config);
         self.config = config;
         if changes.is_empty() {
             changes.push("nothing has changed".to_owned());
         }
         Ok(changes)
     }
+}
+
+/// True if a peer has a host name.
+pub(super) fn has_names(config: &SiteConfig) -> bool {
+    matches!(&config.others, Others::Peers(peers) if peers.iter().any(|peer| peer.host.is_some()))
 }
 
 /// Parts of a configuration that differ, and cannot change while a tunnel is running.

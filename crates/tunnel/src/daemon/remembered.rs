@@ -5,6 +5,7 @@
 //! and `@` there may be the own address at which it has asked. The file is
 //! optional: errors of reading or writing it are logged at a low level, and otherwise ignored.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
@@ -23,7 +24,7 @@ use crate::site_config::{Carrier, Others, Security, SiteConfig};
 /// Least time between two writes.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
 /// Length of the longest file that is read, in octets.
-const LARGEST: u64 = 64 * 1_024;
+const LARGEST: u64 = 2 << 20;
 
 /// Last address of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,10 +73,9 @@ impl Remembered {
         Ok(text)
     }
 
-    /// Last address of the peer with that name and one of these keys.
-    pub(super) fn of(&self, name: &str, keys: &[KeyId]) -> Option<AddressPair> {
-        let is_it = |entry: &&Entry| entry.name == name && keys.contains(&entry.key);
-        self.entries.iter().find(is_it).map(|entry| entry.addresses)
+    /// Last addresses of all peers, by name.
+    pub(super) fn by_name(&self) -> HashMap<&str, &Entry> {
+        self.entries.iter().map(|entry| (entry.name.as_str(), entry)).collect()
     }
 
     /// Gives the folder to the daemon's account, which writes the file.
@@ -93,10 +93,10 @@ impl Remembered {
     /// Writes current addresses of peers. Peers that were not heard since the start keep their entries.
     pub(super) fn write(&mut self, now: Instant, moves: u64, known: impl Iterator<Item = Entry>) {
         (self.written, self.next_at) = (moves, now + AGAIN);
-        for entry in known {
-            self.entries.retain(|other| other.name != entry.name);
-            self.entries.push(entry);
-        }
+        let known: Vec<_> = known.collect();
+        let names: HashSet<_> = known.iter().map(|entry| entry.name.as_str()).collect();
+        self.entries.retain(|entry| !names.contains(entry.name.as_str()));
+        self.entries.extend(known);
         let excess = self.entries.len().saturating_sub(PEERS);
         self.entries.drain(..excess);
         if let Err(error) = self.store() {
@@ -155,10 +155,9 @@ mod tests {
         let text = kept.read().expect("written");
         let entries: Vec<_> = text.lines().filter_map(entry).collect();
         assert_eq!(entries, [at("dale", 5_001), at("a hill", 6_000)]);
-        assert_eq!(kept.of("dale", &[KeyId([0, 1, 2, 3])]), Some(at("", 5_001).addresses));
-        assert_eq!(kept.of("dale", &[KeyId([9; 4])]), None, "another key");
-        assert_eq!(kept.of("coast", &[KeyId([0, 1, 2, 3])]), None);
-        let many = (0..1_000).map(|number| at(&number.to_string(), 7_000));
+        assert_eq!(kept.by_name().get("dale"), Some(&&at("dale", 5_001)));
+        assert_eq!(kept.by_name().get("coast"), None);
+        let many = (0..PEERS + 1_000).map(|number| at(&number.to_string(), 7_000));
         kept.write(Instant::ZERO, 3, many);
         assert_eq!(kept.read().expect("written").lines().count(), PEERS);
         fs::remove_dir_all(&kept.folder).expect("ours");

@@ -20,6 +20,7 @@ use super::notices::Notices;
 use super::outside::Outside;
 use super::prober::Prober;
 use super::recorder::Recorder;
+use super::reload::has_names;
 use super::remembered::Remembered;
 use super::run_folder::RunFolder;
 
@@ -94,6 +95,8 @@ pub struct Daemon {
     /// The configuration in force.
     pub(super) config: SiteConfig,
     pub(super) budget: Budget,
+    /// True if a peer has a host name.
+    pub(super) has_names: bool,
     /// Time of the last lookup of each peer's name.
     pub(super) lookups: BTreeMap<String, Instant>,
     pub(super) source: Option<Arc<Source>>,
@@ -202,6 +205,7 @@ impl Daemon {
             inside,
             outside,
             helper,
+            has_names: has_names(config),
             config: config.clone(),
             budget,
             lookups: BTreeMap::new(),
@@ -293,7 +297,7 @@ impl Daemon {
         status.segments = self.inside.segment_status();
         status.history = self.history.samples();
         status.inside.mtu = self.inside.mtu().into();
-        status.carrier.path_mtu = status.peers.iter().filter_map(|peer| peer.counters.path.mtu).min();
+        status.carrier.path_mtu = self.site.path_mtu();
         status.carrier.offloads = self.outside.offloads().map(str::to_owned).collect();
         if let Some(memory) = self.outside.memory() {
             status.carrier.receive_buffer_octets = Some(memory.receive_buffer.into());

@@ -204,6 +204,19 @@ fn traffic(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error
 }
 
 fn peers(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
+    if let Some(counts) = status.peer_counts {
+        let help = "Number of peers by state; metrics by peer are of those that the status lists";
+        family(out, "peers", help, None, MetricType::Gauge, |family| {
+            let states = [
+                ("configured", counts.configured),
+                ("with_session", counts.with_session),
+                ("with_contexts", counts.with_contexts),
+                ("in_trouble", counts.in_trouble),
+                ("listed", counts.listed),
+            ];
+            states.iter().try_for_each(|(state, count)| gauge_of(family, &[("state", state)], *count as f64))
+        })?;
+    }
     type Both = fn(&PeerStatus) -> [u64; 2];
     let both_ways: [(&str, &str, Option<&Unit>, Both); 3] = [
         ("peer_packets", "Packets at the interface, by peer", None, |peer| {

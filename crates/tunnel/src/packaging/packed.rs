@@ -43,6 +43,8 @@ const ROHC_FRAME: [u8; ETHERNET] = *b"\0\0\0\0\0\0\0\0\0\0\0\0\x22\xf1";
 #[derive(Debug)]
 pub struct Packer {
     config: PackagerConfig,
+    /// Octets of the buffer, which is allocated at the first unit.
+    room: usize,
     /// Units, each after its length.
     buffer: Vec<u8>,
     /// Offsets of the length of the last unit and of the unit; `None` if there is none.
@@ -63,9 +65,25 @@ impl Packer {
         if config.largest_body < LEAST_BODY {
             return Err(PackagingError::NoRoom { room: config.largest_body, needed: LEAST_BODY });
         }
-        let buffer = Vec::with_capacity(config.largest_body + 4);
         let (together, counters) = (usize::MAX, PackagerCounters::default());
-        Ok(Self { config, buffer, last: None, large: false, before: None, together, units: 0, counters })
+        Ok(Self {
+            config,
+            room: config.largest_body + 4,
+            buffer: Vec::new(),
+            last: None,
+            large: false,
+            before: None,
+            together,
+            units: 0,
+            counters,
+        })
+    }
+
+    /// Frees the buffer, unless there are units in it.
+    pub(super) fn give_back(&mut self) {
+        if self.last.is_none() {
+            self.buffer = Vec::new();
+        }
     }
 
     pub(super) fn keep_together(&mut self, octets: usize) {
@@ -98,6 +116,9 @@ impl Packer {
             || self.last_length() > LONGEST_WITH_LENGTH
         {
             self.pause(sink);
+        }
+        if self.buffer.capacity() == 0 {
+            self.buffer.reserve_exact(self.room);
         }
         self.large = unit.large;
         self.units += 1;

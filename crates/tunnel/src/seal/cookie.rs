@@ -13,8 +13,8 @@ use sha2::Sha256;
 use thinair_wire::time::Instant;
 use zeroize::Zeroizing;
 
-use super::handshake::{MAC, REQUEST_LENGTH};
-use super::header::COOKIE;
+use super::handshake::{self, MAC, REQUEST_LENGTH};
+use super::header::{COOKIE, Index};
 use super::key_file::Key;
 use super::{Random, suite};
 
@@ -23,12 +23,13 @@ const SECRET_FOR: Duration = Duration::from_secs(120);
 /// Time for which an initiator uses a cookie.
 pub(super) const USED_FOR: Duration = Duration::from_secs(110);
 
+/// Kind, short index.
 const HEADER: usize = 2;
 const SALT: usize = 16;
 /// Length of a cookie in octets.
 const LENGTH: usize = 16;
 const TAG: usize = 16;
-/// Length of the message with a cookie in octets.
+/// Length of the message with a cookie and a short index in octets.
 pub(super) const REPLY_LENGTH: usize = HEADER + SALT + LENGTH + TAG;
 const _: () = assert!(REPLY_LENGTH <= REQUEST_LENGTH);
 
@@ -94,7 +95,7 @@ impl Jar {
         now: Instant,
         from: Option<SocketAddr>,
         key: &Key,
-        (index, hash): (u8, &[u8; 32]),
+        (index, hash): (Index, &[u8; 32]),
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) {
@@ -102,11 +103,12 @@ impl Jar {
         self.valid_until = Some(now + SECRET_FOR * 2);
         let mut salt = [0; SALT];
         random.fill(&mut salt);
-        out.extend([COOKIE, index]);
+        handshake::begin(COOKIE, index, out);
+        let header = out.len();
         out.extend(salt);
         let mut cookie = cookie(&self.secret, from);
         let tag = cipher(key, &salt, hash)
-            .encrypt_inout_detached(&[0; 12].into(), &out[..HEADER], cookie.as_mut_slice().into())
+            .encrypt_inout_detached(&[0; 12].into(), &out[..header], cookie.as_mut_slice().into())
             .expect("16 octets");
         out.extend(cookie);
         out.extend(tag);
@@ -115,10 +117,11 @@ impl Jar {
 
 /// Returns the cookie in a message that answers the request with this `hash`.
 pub(super) fn open(key: &Key, hash: &[u8; 32], reply: &[u8]) -> Option<Cookie> {
-    if reply.len() != REPLY_LENGTH {
+    let more = Index::of_handshake(reply)?.more();
+    if reply.len() != REPLY_LENGTH + more {
         return None;
     }
-    let (header, rest) = reply.split_at(HEADER);
+    let (header, rest) = reply.split_at(HEADER + more);
     let (salt, rest) = rest.split_at(SALT);
     let (sealed, tag) = rest.split_at(LENGTH);
     let mut cookie = [0; LENGTH];

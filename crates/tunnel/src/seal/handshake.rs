@@ -12,7 +12,7 @@ use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
-use super::header::{ANSWER, PUBLIC_REQUEST, REQUEST};
+use super::header::{ANSWER, Index, KIND, LONG, LONG_ANSWER, LONG_INDEX, PUBLIC_REQUEST, REQUEST, WHOSE};
 use super::key_file::{Key, KeyId};
 use super::primitives::Resolver;
 use super::public_key::{PublicKey, PublicKeys};
@@ -29,26 +29,30 @@ const PUBLIC_PROTOCOL: &[u8] = b"thinair 1 public keys";
 
 const EPHEMERAL: usize = 32;
 const TAG: usize = 16;
-/// Kind, index, id of the key.
+/// Kind, short index, id of the key.
 const REQUEST_HEADER: usize = 6;
 const REQUEST_PAYLOAD: usize = 21;
 /// Length of the proof at the end of a request: of the shared key, or of a cookie.
 pub(super) const MAC: usize = 16;
-/// Length of a request in octets.
+/// Length of a request with a short index in octets.
 pub(super) const REQUEST_LENGTH: usize = REQUEST_HEADER + EPHEMERAL + REQUEST_PAYLOAD + TAG + MAC;
-/// Kind, index.
+/// Kind, short index.
 const PUBLIC_HEADER: usize = 2;
 /// Length of an encrypted public key.
 const STATIC: usize = 32 + TAG;
-/// Length of a request with public keys in octets.
+/// Length of a request with public keys and a short index in octets.
 pub(super) const PUBLIC_REQUEST_LENGTH: usize =
     PUBLIC_HEADER + EPHEMERAL + STATIC + REQUEST_PAYLOAD + TAG + MAC;
-/// Kind, index.
+/// Kind, short index.
 const ANSWER_HEADER: usize = 2;
-const ANSWER_PAYLOAD: usize = 18;
-/// Length of an answer in octets: less than that of a request, so that it cannot amplify traffic.
+/// Description of the end, and a short index.
+const ANSWER_PAYLOAD: usize = IDENTITY + WHOSE;
+/// Suite, instance, digest.
+const IDENTITY: usize = 17;
+/// Length of an answer with short indices in octets: less than that of a request, so that it cannot amplify traffic.
 pub(super) const ANSWER_LENGTH: usize = ANSWER_HEADER + EPHEMERAL + ANSWER_PAYLOAD + TAG;
-const _: () = assert!(ANSWER_LENGTH <= REQUEST_LENGTH && REQUEST_LENGTH <= PUBLIC_REQUEST_LENGTH);
+const _: () =
+    assert!(ANSWER_LENGTH + LONG - WHOSE <= REQUEST_LENGTH && REQUEST_LENGTH <= PUBLIC_REQUEST_LENGTH);
 
 /// Description of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,8 @@ pub(super) struct EndIdentity {
     pub(super) offers_aes: bool,
     /// True if it requests an answer when it needs one. In an answer: to a request of such an end only.
     pub(super) asks: bool,
+    /// True for an initiator that sends long indices where it is assigned one.
+    pub(super) takes_long: bool,
 }
 
 /// Offer of AES-GCM in the number of a request, which earlier versions take for a part of the number.
@@ -69,6 +75,8 @@ const OFFERS_AES: u32 = 1 << 31;
 /// [`EndIdentity::asks`] in the number of a request, and in the suite of an answer.
 const ASKS: u32 = 1 << 30;
 const ANSWER_ASKS: u8 = 1 << 7;
+/// [`EndIdentity::takes_long`] in the number of a request.
+const TAKES_LONG: u32 = 1 << 29;
 
 impl EndIdentity {
     fn write(&self, out: &mut [u8]) {
@@ -84,6 +92,7 @@ impl EndIdentity {
             digest: *octets.get(9..)?.first_chunk()?,
             offers_aes: false,
             asks: false,
+            takes_long: false,
         })
     }
 }
@@ -126,9 +135,10 @@ pub(super) struct Initiation {
 }
 
 /// Clear part of a request.
+#[derive(Clone, Copy)]
 pub(super) struct RequestHeader {
     /// Index for packets to the initiator.
-    pub(super) index: u8,
+    pub(super) index: Index,
     /// Shared key; `None` with public keys.
     pub(super) key: Option<KeyId>,
 }
@@ -153,32 +163,32 @@ impl Initiation {
     /// Writes a request to `out`, with its proof at the end.
     pub(super) fn start(
         (key, proof): (&Key, &ProofKey),
-        index: u8,
+        index: Index,
         ours: &EndIdentity,
         number: u32,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) -> Self {
-        out.extend([REQUEST, index]);
+        begin(REQUEST, index, out);
         out.extend(key.id().0);
-        let noise = builder(key, &out[..REQUEST_HEADER], random, true);
+        let noise = builder(key, out, random, true);
         let started = Self::write(noise, 0, proof, ours, number, out);
-        debug_assert_eq!(out.len(), REQUEST_LENGTH);
+        debug_assert_eq!(out.len(), REQUEST_LENGTH + index.more());
         started
     }
 
     /// Writes a request with public keys to `out`, with its proof at the end.
     pub(super) fn start_public(
         (keys, proof): (&PublicKeys, &ProofKey),
-        index: u8,
+        index: Index,
         ours: &EndIdentity,
         number: u32,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) -> Self {
-        out.extend([PUBLIC_REQUEST, index]);
+        begin(PUBLIC_REQUEST, index, out);
         let secret = secret(random);
-        let prologue = [PUBLIC_PROTOCOL, &out[..PUBLIC_HEADER]].concat();
+        let prologue = [PUBLIC_PROTOCOL, out].concat();
         let noise = Builder::with_resolver(pattern(PUBLIC_PATTERN), Box::new(Resolver(secret)))
             .prologue(&prologue)
             .and_then(|builder| builder.local_private_key(keys.private().octets()))
@@ -186,7 +196,7 @@ impl Initiation {
             .and_then(|builder| builder.psk(2, keys.psk().octets())?.build_initiator())
             .expect("all that the pattern needs is there");
         let started = Self::write(noise, STATIC, proof, ours, number, out);
-        debug_assert_eq!(out.len(), PUBLIC_REQUEST_LENGTH);
+        debug_assert_eq!(out.len(), PUBLIC_REQUEST_LENGTH + index.more());
         started
     }
 
@@ -203,7 +213,8 @@ impl Initiation {
         ours.write(&mut payload);
         let offer = if ours.offers_aes { OFFERS_AES } else { 0 };
         let asks = if ours.asks { ASKS } else { 0 };
-        payload[17..].copy_from_slice(&(number | offer | asks).to_be_bytes());
+        let takes_long = if ours.takes_long { TAKES_LONG } else { 0 };
+        payload[IDENTITY..].copy_from_slice(&(number | offer | asks | takes_long).to_be_bytes());
         write(&mut noise, more, &payload, out)
             .expect("room for it, in the order of the pattern, and a public key that was checked");
         let hash = Sha256::digest(&out).into();
@@ -213,27 +224,33 @@ impl Initiation {
     }
 
     /// Decrypts an answer: returns the responder, its index, and the shared secrets.
-    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(EndIdentity, u8, SharedSecrets)> {
-        if answer.len() != ANSWER_LENGTH {
+    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(EndIdentity, Index, SharedSecrets)> {
+        let has = |flag| answer.first().is_some_and(|first| first & flag != 0);
+        let header = ANSWER_HEADER + more(has(LONG_INDEX));
+        if answer.len() != ANSWER_LENGTH + more(has(LONG_INDEX)) + more(has(LONG_ANSWER)) {
             return None;
         }
-        let mut payload = [0; ANSWER_PAYLOAD + TAG];
-        let length = self.noise.read_message(&answer[ANSWER_HEADER..], &mut payload).ok()?;
-        let theirs = EndIdentity::read(&payload[..length])?;
+        let mut payload = [0; ANSWER_PAYLOAD + LONG + TAG];
+        let length = self.noise.read_message(answer.get(header..)?, &mut payload).ok()?;
+        let payload = payload.get(..length)?;
+        let theirs = EndIdentity::read(payload)?;
         let (suite, asks) = (theirs.suite & !ANSWER_ASKS, theirs.suite & ANSWER_ASKS != 0);
         let theirs = EndIdentity { suite, asks, ..theirs };
-        Some((theirs, payload[17], SharedSecrets::of(&mut self.noise)))
+        let (index, _) = Index::read(payload.get(IDENTITY..)?, has(LONG_ANSWER))?;
+        Some((theirs, index, SharedSecrets::of(&mut self.noise)))
     }
 }
 
 impl RequestHeader {
     /// Parses the clear part of a datagram with the length of a request.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
-        match (datagram, datagram.len()) {
-            ([REQUEST, index, a, b, c, d, ..], REQUEST_LENGTH) => {
-                Some(Self { index: *index, key: Some(KeyId([*a, *b, *c, *d])) })
+        let index = Index::of_handshake(datagram)?;
+        match (datagram.first()? & !LONG_INDEX, datagram.len() - index.more()) {
+            (REQUEST, REQUEST_LENGTH) => {
+                let id = datagram.get(KIND + index.octets().len()..)?.first_chunk()?;
+                Some(Self { index, key: Some(KeyId(*id)) })
             }
-            ([PUBLIC_REQUEST, index, ..], PUBLIC_REQUEST_LENGTH) => Some(Self { index: *index, key: None }),
+            (PUBLIC_REQUEST, PUBLIC_REQUEST_LENGTH) => Some(Self { index, key: None }),
             _ => None,
         }
     }
@@ -242,7 +259,7 @@ impl RequestHeader {
 impl OpenedRequest {
     /// Decrypts a request with the key that its header identifies, without curve operations.
     pub(super) fn open(key: &Key, datagram: &[u8], random: &mut dyn Random) -> Option<Self> {
-        let (header, message) = parts(datagram, REQUEST_HEADER)?;
+        let (header, message) = parts(datagram, REQUEST_HEADER + Index::of_handshake(datagram)?.more())?;
         Self::read(builder(key, header, random, false), message)
     }
 
@@ -252,7 +269,7 @@ impl OpenedRequest {
         datagram: &[u8],
         random: &mut dyn Random,
     ) -> Option<(PublicKey, Self)> {
-        let (header, message) = parts(datagram, PUBLIC_HEADER)?;
+        let (header, message) = parts(datagram, PUBLIC_HEADER + Index::of_handshake(datagram)?.more())?;
         let prologue = [PUBLIC_PROTOCOL, header].concat();
         let noise = Builder::with_resolver(pattern(PUBLIC_PATTERN), Box::new(Resolver(secret(random))))
             .prologue(&prologue)
@@ -272,10 +289,11 @@ impl OpenedRequest {
         let mut payload = [0; REQUEST_PAYLOAD + TAG];
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
-        let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
+        let number = u32::from_be_bytes(*payload.get(IDENTITY..)?.first_chunk()?);
         let (offers_aes, asks) = (number & OFFERS_AES != 0, number & ASKS != 0);
-        let theirs = EndIdentity { offers_aes, asks, ..EndIdentity::read(payload)? };
-        Some(Self { noise, theirs, number: number & !(OFFERS_AES | ASKS) })
+        let takes_long = number & TAKES_LONG != 0;
+        let theirs = EndIdentity { offers_aes, asks, takes_long, ..EndIdentity::read(payload)? };
+        Some(Self { noise, theirs, number: number & !(OFFERS_AES | ASKS | TAKES_LONG) })
     }
 
     /// Writes the answer to `out`; `None`: the request contains an invalid curve point. `to`: index of the
@@ -283,19 +301,19 @@ impl OpenedRequest {
     pub(super) fn answer(
         mut self,
         ours: &EndIdentity,
-        to: u8,
-        index: u8,
+        to: Index,
+        index: Index,
         out: &mut Vec<u8>,
     ) -> Option<SharedSecrets> {
-        out.extend([ANSWER, to]);
-        let mut payload = [0; ANSWER_PAYLOAD];
+        begin(ANSWER | if index.is_long() { LONG_ANSWER } else { 0 }, to, out);
+        let mut payload = [0; IDENTITY + LONG];
         ours.write(&mut payload);
         if ours.asks && self.theirs.asks {
             payload[0] |= ANSWER_ASKS;
         }
-        payload[17] = index;
-        write(&mut self.noise, 0, &payload, out)?;
-        debug_assert_eq!(out.len(), ANSWER_LENGTH);
+        let index = index.octets();
+        payload[IDENTITY..][..index.len()].copy_from_slice(index);
+        write(&mut self.noise, 0, &payload[..IDENTITY + index.len()], out)?;
         Some(SharedSecrets::of(&mut self.noise))
     }
 }
@@ -317,6 +335,17 @@ impl SharedSecrets {
     }
 }
 
+/// Writes the kind of a message, and the index of the initiator.
+pub(super) fn begin(kind: u8, index: Index, out: &mut Vec<u8>) {
+    out.push(kind | if index.is_long() { LONG_INDEX } else { 0 });
+    out.extend_from_slice(index.octets());
+}
+
+/// Octets that an index has more than a short one.
+const fn more(is_long: bool) -> usize {
+    if is_long { LONG - WHOSE } else { 0 }
+}
+
 /// Returns header and message of a request, without its proof.
 fn parts(datagram: &[u8], header: usize) -> Option<(&[u8], &[u8])> {
     let (header, rest) = datagram.split_at_checked(header)?;
@@ -333,9 +362,7 @@ fn write(noise: &mut HandshakeState, more: usize, payload: &[u8], out: &mut Vec<
 
 fn builder(key: &Key, header: &[u8], random: &mut dyn Random, initiator: bool) -> HandshakeState {
     let secret = secret(random);
-    let mut prologue = [0; PROTOCOL.len() + REQUEST_HEADER];
-    prologue[..PROTOCOL.len()].copy_from_slice(PROTOCOL);
-    prologue[PROTOCOL.len()..].copy_from_slice(header);
+    let prologue = [PROTOCOL, header].concat();
     Builder::with_resolver(pattern(PATTERN), Box::new(Resolver(secret)))
         .prologue(&prologue)
         .and_then(|builder| builder.psk(0, key.octets()))

@@ -5,6 +5,7 @@ mod attacker;
 mod bodies;
 mod cookies;
 mod far;
+mod fleet;
 mod groups;
 mod idle;
 mod key_files;

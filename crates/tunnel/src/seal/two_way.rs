@@ -7,7 +7,7 @@
 //! it: a replayed request thus changes nothing, and no packet is encrypted that the other end cannot decrypt
 //! yet.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -17,15 +17,20 @@ use thiserror::Error;
 
 use super::cookie::Jar;
 use super::handshake::EndIdentity;
-use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PUBLIC_REQUEST, PathBody, REQUEST, Whose};
+use super::header::{
+    ANSWER, COOKIE, ClearHeader, DatagramKind, Index, LONG_ANSWER, LONG_INDEX, PUBLIC_REQUEST, PathBody,
+    REQUEST, Whose,
+};
 use super::public_key::Keyring;
 use super::{
     Around, BodyFlags, Destination, MappingMessage, NotSealed, Opened, PathNews, PathSeal, Random, Refused,
     Sender,
 };
 use crate::addresses::AddressPair;
+use crate::schedule::Schedule;
 use crate::site_config::{Rekey, Suite};
 
+mod backlog;
 mod credential;
 mod indices;
 mod membership;
@@ -35,21 +40,30 @@ mod restart;
 mod session;
 mod timers;
 
-use credential::PublicEnds;
+use backlog::Backlog;
+use credential::KnownKeys;
 use indices::Indices;
 use peer::PeerState;
 pub use peer::Unanswered;
 pub use restart::Whereabouts;
 pub use session::SessionState;
 
-/// Maximum number of peers: an index, of an octet, identifies one of their sessions, of which each has four.
-pub const PEERS: usize = 64;
+/// Maximum number of peers.
+pub const PEERS: usize = 10_000;
+/// Largest number of peers whose sessions an index of an octet identifies: each has four.
+pub(crate) const FEW: usize = 64;
 /// Maximum number of pending answers; further ones are dropped.
-const ANSWERS: usize = 16;
+const ANSWERS: usize = 64;
+/// Number of pending answers from which on further requests wait, and of waiting ones that are answered in a turn: between two
+/// turns packets are handled.
+const TURN: usize = 4;
+/// Requests of this end that may be sent at once, and the interval at which another one is allowed: many peers do not take the
+/// processor from packets.
+const REQUESTS: (u32, Duration) = (64, Duration::from_micros(500));
 /// Number of buckets of requests.
 const BUCKETS: usize = 64;
 /// Number of requests answered at once without a cookie in each of them, and the interval at which another one is allowed.
-const BURST: u64 = 16;
+const BURST: u32 = 16;
 const ONE_MORE: Duration = Duration::from_millis(125);
 
 /// Transport below.
@@ -76,7 +90,9 @@ pub struct PeerKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPeers {
     /// There are none, more than one on a line, or more than [`PEERS`].
-    #[error("{0} peers; expected 1 to 64, or 1 on a serial line")]
+    #[error(
+        "{0} peers; expected 1 to {PEERS}, or 1 on a serial line: divide them among several hubs, each with a port of its own"
+    )]
     Count(usize),
     /// Two peers cannot be distinguished.
     #[error("peers {0} and {1} have the same key and no address; give them different keys, or addresses")]
@@ -99,15 +115,21 @@ pub struct TwoWay {
     random: Box<dyn Random>,
     peers: Vec<PeerState>,
     /// Follows from the keys of the peers.
-    public: PublicEnds,
+    known: KnownKeys,
     indices: Indices,
     jar: Jar,
     load: Box<RequestLoad>,
     answers: VecDeque<PendingAnswer>,
-    /// Lower bound of the next timeout of any peer.
-    due: Option<Instant>,
-    /// True if a peer that does not answer is to be reported.
-    has_unanswered: bool,
+    backlog: Backlog,
+    /// Waiting requests that are answered in this turn.
+    turn: usize,
+    /// Lower bounds of the next timeout of each peer.
+    schedule: Schedule,
+    /// Recent requests of this end, and the time until which no further one is sent.
+    requests: Bucket,
+    asks_at: Instant,
+    /// Peers that do not answer, which are to be reported.
+    unanswered: VecDeque<usize>,
     /// Number of changes of peers' addresses.
     moves: u64,
 }
@@ -134,21 +156,37 @@ impl TwoWay {
         let mut instance = [0; 8];
         random.fill(&mut instance);
         let peers: Vec<_> = peers.into_iter().map(|peer| PeerState::new(now, over, peer)).collect();
+        let (mut known, mut schedule) = (KnownKeys::default(), Schedule::default());
+        for (number, peer) in peers.iter().enumerate() {
+            known.add(number, &peer.keys);
+            schedule.set(number, Some(now));
+        }
         Ok(Self {
             over,
             suite,
             rekey: Rekey::Auto,
             has_bare_keepalives: false,
-            ours: EndIdentity { suite: suite.number(), instance, digest, offers_aes: false, asks: true },
+            ours: EndIdentity {
+                suite: suite.number(),
+                instance,
+                digest,
+                offers_aes: false,
+                asks: true,
+                takes_long: over == Over::Datagrams,
+            },
             jar: Jar::new(now, &mut *random),
-            public: PublicEnds::of(&peers),
+            known,
             peers,
             indices: Indices::new(),
             load: Box::new(RequestLoad::new(&mut *random)),
             random,
-            answers: VecDeque::with_capacity(ANSWERS),
-            due: Some(now),
-            has_unanswered: false,
+            answers: VecDeque::new(),
+            backlog: Backlog::default(),
+            turn: TURN,
+            schedule,
+            requests: Bucket::default(),
+            asks_at: Instant::ZERO,
+            unanswered: VecDeque::new(),
             moves: 0,
         })
     }
@@ -189,20 +227,22 @@ impl TwoWay {
 
     /// Replaces the keys of a peer. Traffic continues: datagrams in transit are still decrypted, and a session with a
     /// removed shared key ends when there is a new one, or after a minute. Sessions with removed public keys end at once.
-    pub fn set_keys(&mut self, now: Instant, peer: usize, keys: &Keyring) -> Result<(), BadPeers> {
-        let all = || self.peers.iter().enumerate().filter(|(other, _)| *other != peer);
-        for (other, known) in all() {
-            if keys
-                .shared()
-                .any(|key| known.keys.iter().any(|known| known.id == key.id() && known.key != *key))
-            {
-                return Err(BadPeers::KeyIds(peer, other));
+    pub fn set_keys(&mut self, now: Instant, number: usize, keys: &Keyring) -> Result<(), BadPeers> {
+        for key in keys.shared() {
+            let others = self.known.sharing(key.id()).filter(|other| *other != number);
+            let is_other = |other: &usize| {
+                let known = self.peers.get(*other).into_iter().flat_map(|other| &other.keys);
+                known.clone().any(|known| known.id == key.id() && known.key != *key)
+            };
+            if let Some(other) = others.clone().find(is_other) {
+                return Err(BadPeers::KeyIds(number, other));
             }
         }
-        let Some(peer) = self.peers.get_mut(peer) else { return Err(BadPeers::Count(self.peers.len())) };
+        let Some(peer) = self.peers.get_mut(number) else { return Err(BadPeers::Count(self.peers.len())) };
+        self.known.remove(number, &peer.keys);
         peer.set_keys(now, keys);
-        self.public = PublicEnds::of(&self.peers);
-        self.due = Some(now);
+        self.known.add(number, &peer.keys);
+        self.schedule.set(number, Some(now));
         Ok(())
     }
 
@@ -242,13 +282,24 @@ impl TwoWay {
     #[cfg(test)]
     pub(super) fn ask_again(&mut self, now: Instant) {
         self.peers[0].timers.set(timers::PeerTimer::Try, now);
-        self.due = Some(now);
+        self.schedule.set(0, Some(now));
+    }
+
+    /// Behaves as earlier versions, which take short indices only.
+    #[cfg(test)]
+    pub(super) fn take_short_only(&mut self) {
+        self.ours.takes_long = false;
     }
 
     /// Behaves as earlier versions, which expect a sign of life after 10 s.
     #[cfg(test)]
     pub(super) fn wait_for_signs(&mut self) {
         self.ours.asks = false;
+    }
+
+    /// Octets that datagrams to a peer have more than [`around`](Self::around): of the index that it has assigned.
+    pub(crate) fn more_around(&self, peer: usize) -> usize {
+        self.peers.get(peer).and_then(PeerState::current).map_or(0, |session| session.theirs.more())
     }
 
     pub(super) fn around(&self) -> Around {
@@ -263,10 +314,10 @@ impl TwoWay {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        let Destination::Peer(peer) = to else { return Err(NotSealed::NoDestination) };
-        let peer = self.peers.get_mut(peer).ok_or(NotSealed::NoDestination)?;
+        let Destination::Peer(number) = to else { return Err(NotSealed::NoDestination) };
+        let peer = self.peers.get_mut(number).ok_or(NotSealed::NoDestination)?;
         let sealed = peer.seal(now, self.over, flags, body, out);
-        self.due = timers::earlier(self.due, peer.timers.first());
+        self.schedule.by(number, peer.timers.first());
         sealed
     }
 
@@ -290,12 +341,12 @@ impl TwoWay {
     pub(super) fn seal_path(
         &mut self,
         now: Instant,
-        peer: usize,
+        number: usize,
         path: PathSeal<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        let around = self.around().most();
-        let peer = self.peers.get_mut(peer).ok_or(NotSealed::NoDestination)?;
+        let around = self.around().most() + self.more_around(number);
+        let peer = self.peers.get_mut(number).ok_or(NotSealed::NoDestination)?;
         let (kind, flags) = match path {
             PathSeal::Body(flags, _) => (PathBody::Body, flags),
             PathSeal::Padding(_) => (PathBody::Padding, BodyFlags::default()),
@@ -315,7 +366,7 @@ impl TwoWay {
             }
         };
         let sealed = peer.seal_as(now, |theirs| Whose::Path(theirs, kind), flags, body, out);
-        self.due = timers::earlier(self.due, peer.timers.first());
+        self.schedule.by(number, peer.timers.first());
         sealed
     }
 
@@ -333,17 +384,19 @@ impl TwoWay {
     }
 
     /// Sets the interval of keepalives to a peer that has keepalives.
-    pub(super) fn set_keepalive(&mut self, now: Instant, peer: usize, keepalive: Duration) {
-        if let Some(peer) = self.peers.get_mut(peer) {
+    pub(super) fn set_keepalive(&mut self, now: Instant, number: usize, keepalive: Duration) {
+        if let Some(peer) = self.peers.get_mut(number) {
             peer.set_keepalive(now, keepalive);
-            self.due = timers::earlier(self.due, peer.timers.first());
+            self.schedule.by(number, peer.timers.first());
         }
     }
 
     /// Shows the address of this end to peers with keepalives.
     pub(super) fn show_address(&mut self, now: Instant) {
-        self.peers.iter_mut().for_each(|peer| peer.show_address(now));
-        self.due = Some(now);
+        for (number, peer) in self.peers.iter_mut().enumerate() {
+            peer.show_address(now);
+            self.schedule.by(number, Some(now));
+        }
     }
 
     pub(super) fn open<'d>(
@@ -354,11 +407,16 @@ impl TwoWay {
     ) -> Opened<'d> {
         let from = from.map(AddressPair::canonical);
         match datagram.first().map(|first| (*first, DatagramKind::of(*first))) {
-            Some((_, Some(DatagramKind::TwoWay | DatagramKind::Path))) => self.open_body(now, from, datagram),
-            Some((REQUEST | PUBLIC_REQUEST, _)) => self.request(now, from, datagram),
-            Some((ANSWER, _)) => self.answer(now, from, datagram),
-            Some((COOKIE, _)) => self.cookie(now, datagram),
-            _ => Opened::Refused(Refused::Malformed),
+            Some((_, Some(DatagramKind::TwoWay | DatagramKind::Path | DatagramKind::LongPath))) => {
+                self.open_body(now, from, datagram)
+            }
+            Some((first, _)) => match (first & !(LONG_INDEX | LONG_ANSWER), first & LONG_ANSWER != 0) {
+                (REQUEST | PUBLIC_REQUEST, false) => self.request(now, from, datagram),
+                (ANSWER, _) => self.answer(now, from, datagram),
+                (COOKIE, false) => self.cookie(now, datagram),
+                _ => Opened::Refused(Refused::Malformed),
+            },
+            None => Opened::Refused(Refused::Malformed),
         }
     }
 
@@ -370,14 +428,19 @@ impl TwoWay {
     ) -> Opened<'d> {
         let read = ClearHeader::read(datagram, self.over == Over::Datagrams);
         let Some((header, length)) = read else { return Opened::Refused(Refused::Malformed) };
-        let (Whose::Index(index) | Whose::Slot(index) | Whose::Path(index, _)) = header.whose else {
-            return Opened::Refused(Refused::Malformed);
+        let index = match header.whose {
+            Whose::Index(index) | Whose::Path(index, _) => index,
+            Whose::Slot(slot) => Index::Short(slot),
+            Whose::Site(..) => return Opened::Refused(Refused::Malformed),
         };
         if datagram.len() < length + self.suite.tag() {
             return Opened::Refused(Refused::Malformed);
         }
-        let number = self.indices.owner(index);
-        let Some(peer) = self.peers.get_mut(number) else { return Opened::Refused(Refused::Unknown) };
+        let owner = self.indices.owner(index);
+        let Some((number, peer)) = owner.and_then(|number| Some((number, self.peers.get_mut(number)?)))
+        else {
+            return Opened::Refused(Refused::Unknown);
+        };
         let before = peer.pair();
         let opened = peer.open(now, from, index, &header, length, datagram);
         self.moves += u64::from(peer.pair() != before);
@@ -386,7 +449,7 @@ impl TwoWay {
             && !is_mapping
             && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
         let has_closed = is_farewell && peer.close(now, index);
-        self.due = timers::earlier(self.due, peer.timers.first());
+        self.schedule.by(number, peer.timers.first());
         let sender = Sender::Peer(number);
         match opened {
             Ok(_) if has_closed => Opened::Closed { from: sender },
@@ -426,37 +489,78 @@ impl TwoWay {
         now: Instant,
         out: &mut Vec<u8>,
     ) -> Option<(Destination, Option<AddressPair>)> {
+        if self.answers.is_empty() {
+            self.answer_waiting(now);
+        }
         if let Some(answer) = self.answers.pop_front() {
             out.extend_from_slice(&answer.octets);
             return Some((Destination::Peer(answer.peer), answer.to));
         }
-        if self.due.is_none_or(|due| now < due) {
-            return None;
+        let polled = self.poll_peers(now, out);
+        if polled.is_none() {
+            self.turn = TURN;
         }
-        let spare = self.free_index();
-        for (number, peer) in self.peers.iter_mut().enumerate() {
-            let written = peer.poll(now, self.over, &self.ours, spare, &mut *self.random, out);
-            self.has_unanswered |= peer.unanswered.is_some();
-            if let Some(to) = written {
-                if let Some(index) = peer.pending.as_ref().map(|pending| pending.index) {
-                    self.indices.assign(index, number);
+        polled
+    }
+
+    fn poll_peers(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<(Destination, Option<AddressPair>)> {
+        while let Some(number) = self.schedule.due(now) {
+            let Some(peer) = self.peers.get(number) else { break };
+            if peer.is_asking(now) {
+                // The peer that has waited longest is the next one.
+                if let Err(at) = self.requests.take(now, REQUESTS) {
+                    self.asks_at = at;
+                    return None;
                 }
-                return Some((Destination::Peer(number), to));
             }
+            let spare = self.free_index(peer.asks_with_long());
+            let Some(peer) = self.peers.get_mut(number) else { break };
+            let written = peer.poll(now, self.over, &self.ours, spare, &mut *self.random, out);
+            if peer.unanswered.is_some() {
+                self.unanswered.push_back(number);
+            }
+            let Some(to) = written else {
+                self.schedule.set(number, peer.timers.first());
+                continue;
+            };
+            if let Some(index) = peer.pending.as_ref().map(|pending| pending.index) {
+                self.indices.assign(index, number, &self.peers);
+            }
+            return Some((Destination::Peer(number), to));
         }
-        self.due = self.peers.iter().map(|peer| peer.timers.first()).fold(None, timers::earlier);
         None
     }
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
-        if self.answers.is_empty() { self.due } else { Some(Instant::ZERO) }
+        if !self.answers.is_empty() || !self.backlog.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        self.schedule.first().map(|(at, _)| at.max(self.asks_at))
     }
 }
 
-/// Recent work for requests, so that those from one address take nothing from others: buckets of [`BURST`] of them,
-/// each by the time at which it is full again. An address has the bucket of its hash.
+/// Recent work of a kind, by the time at which as much may be done at once again as ever.
+#[derive(Clone, Copy, Default)]
+struct Bucket {
+    free_at: Instant,
+}
+
+impl Bucket {
+    /// Takes one of `most` at once, which come back one in each `interval`. Otherwise returns the time of the next one.
+    fn take(&mut self, now: Instant, (most, interval): (u32, Duration)) -> Result<(), Instant> {
+        let after = self.free_at.max(now) + interval;
+        if after.since(now) > interval * most {
+            return Err(now + (after.since(now) - interval * most));
+        }
+        self.free_at = after;
+        Ok(())
+    }
+}
+
+/// Recent work for requests, so that those from one address take nothing from others: buckets of [`BURST`] of them. An address
+/// has the bucket of its hash.
 struct RequestLoad {
-    free_at: [Instant; BUCKETS],
+    buckets: [Bucket; BUCKETS],
     secret: [u8; 8],
 }
 
@@ -464,7 +568,7 @@ impl RequestLoad {
     fn new(random: &mut dyn Random) -> Self {
         let mut secret = [0; 8];
         random.fill(&mut secret);
-        Self { free_at: [Instant::ZERO; BUCKETS], secret }
+        Self { buckets: [Bucket::default(); BUCKETS], secret }
     }
 
     /// Returns true and takes one, if the bucket of an address is not empty.
@@ -475,13 +579,7 @@ impl RequestLoad {
             Some(IpAddr::V6(address)) => address.segments()[..4].hash(&mut hasher),
             address => address.hash(&mut hasher),
         }
-        let free_at = &mut self.free_at[hasher.finish() as usize % BUCKETS];
-        let after = (*free_at).max(now) + ONE_MORE;
-        let room = after.since(now) <= ONE_MORE * BURST as u32;
-        if room {
-            *free_at = after;
-        }
-        room
+        self.buckets[hasher.finish() as usize % BUCKETS].take(now, (BURST, ONE_MORE)).is_ok()
     }
 }
 
@@ -493,19 +591,21 @@ fn check(over: Over, peers: &[PeerKeys]) -> Result<(), BadPeers> {
     if peers.is_empty() || peers.len() > most {
         return Err(BadPeers::Count(peers.len()));
     }
-    for (b, later) in peers.iter().enumerate() {
-        for (a, earlier) in peers[..b].iter().enumerate() {
-            let theirs = |peer: &PeerKeys| peer.keys.public.as_ref().map(|keys| *keys.theirs());
-            if theirs(earlier).is_some() && theirs(earlier) == theirs(later) {
-                return Err(BadPeers::AlikePublic(a, b));
+    let (mut public, mut ids, mut shared) = (HashMap::new(), HashMap::new(), HashMap::new());
+    for (number, peer) in peers.iter().enumerate() {
+        if let Some(keys) = &peer.keys.public
+            && let Some(earlier) = public.insert(*keys.theirs(), number)
+        {
+            return Err(BadPeers::AlikePublic(earlier, number));
+        }
+        for key in peer.keys.shared() {
+            let (earlier, known) = *ids.entry(key.id()).or_insert((number, key));
+            if known != key {
+                return Err(BadPeers::KeyIds(earlier, number));
             }
-            for (x, y) in earlier.keys.shared().flat_map(|x| later.keys.shared().map(move |y| (x, y))) {
-                if x != y && x.id() == y.id() {
-                    return Err(BadPeers::KeyIds(a, b));
-                }
-                if x == y && earlier.address == later.address {
-                    return Err(BadPeers::Alike(a, b));
-                }
+            match shared.insert((key.id(), peer.address), number) {
+                Some(earlier) if earlier != number => return Err(BadPeers::Alike(earlier, number)),
+                Some(_) | None => {}
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Construction of a site from its configuration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
@@ -8,6 +9,7 @@ use super::departures::Departures;
 use super::hold;
 use super::host_multicast::HostMulticast;
 use super::output::{A_PEER, OutputQueue};
+use super::peer_channel::{ChannelRecipe, PeerChannel};
 use super::pipeline::{Link, Pipeline};
 use super::source::Source;
 use super::{CommonParts, Site};
@@ -16,7 +18,8 @@ use crate::mapping::MappingSearch;
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
 use crate::path_mtu::{Least, PathMtu};
-use crate::seal::{Destination, PEERS, Random, Seal};
+use crate::schedule::Schedule;
+use crate::seal::{Destination, FEW, Random, Seal};
 use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig};
 use crate::status::{Counters, TrafficCounters};
 use crate::unit::SiteId;
@@ -51,12 +54,15 @@ impl Site {
         random: &mut dyn Random,
     ) -> Result<Self, BuildError> {
         let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
-        let (mut pipelines, mut sources, mut unpackagers) = (Vec::new(), Vec::new(), Vec::new());
+        let many = if let Others::Peers(peers) = &config.others { peers.len() } else { 0 };
+        let (mut pipelines, mut sources) = (Vec::with_capacity(many), Vec::with_capacity(many));
+        let mut unpackagers = Vec::with_capacity(many);
         let allowed = AllowedIps::of(&config.others, &config.inside)?;
         let mesh = match &config.others {
             Others::Peers(peers) => {
+                let mut plan = PeerPlan::new(now, config, budget, random);
                 for (number, one) in peers.iter().enumerate() {
-                    let (pipeline, source, unpackager) = peer(now, config, budget, number, one, random)?;
+                    let (pipeline, source, unpackager) = plan.peer(number, one)?;
                     pipelines.push(pipeline);
                     sources.push(source);
                     unpackagers.extend(unpackager);
@@ -67,7 +73,8 @@ impl Site {
                 let sites: Vec<SiteId> = mesh.sites.iter().map(|site| site.id).collect();
                 let role = Role::Mesh { own: mesh.own, sites: &sites, feedback: mesh.feedback };
                 let link = Link::new(Destination::Everybody, mesh.to, has_addresses);
-                pipelines.push(pipeline(now, config, budget, ("all", role, link), random)?);
+                let channel = channel(&recipe(config, budget, Role::OneWay), role, random)?;
+                pipelines.push(pipeline(now, config, budget, ("all", channel.into(), link), random)?);
                 sources.extend(mesh.sites.iter().map(|site| Source::new(&site.name, Some(site.id))));
                 true
             }
@@ -82,8 +89,8 @@ impl Site {
             Packaging::Ts { bitrate, .. } => bitrate.unwrap_or(0),
             Packaging::Packed | Packaging::Gse { .. } => 0,
         };
-        // A stream of constant rate makes up for at most one second of missed slots.
-        let due = A_PEER * PEERS * budget.largest_datagram + bitrate as usize / 4;
+        // A stream of constant rate makes up for at most one second of missed slots. Many peers take turns.
+        let due = A_PEER * FEW * budget.largest_datagram + bitrate as usize / 4;
         let mut counters = Counters::new(config.seeing.billing_unit);
         // Only peers that answer show that something arrives.
         counters.arrived = matches!(seal, Some(Seal::TwoWay(_))).then(TrafficCounters::default);
@@ -110,48 +117,89 @@ impl Site {
             tariff: config.tariff.clone(),
             narrow,
             common,
+            schedule: Schedule::default(),
+            unfinished: Vec::new(),
+            has_rate: bitrate > 0,
+            inside_mtu: None,
             answered_at: None,
-        })
+        }
+        .scheduled())
     }
 }
 
-/// The parts of a site for one peer; without an unpackager if all peers share one.
-pub(super) fn peer(
+/// Construction of the parts of a site for its peers.
+pub(super) struct PeerPlan<'a> {
     now: Instant,
-    config: &SiteConfig,
-    budget: &Budget,
-    number: usize,
-    peer: &Peer,
-    random: &mut dyn Random,
-) -> Result<(Pipeline, Source, Option<Unpackager>), BuildError> {
-    let role = if is_one_way(&config.carrier) { Role::OneWay } else { Role::Pair };
-    let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
-    let mut link = Link::new(Destination::Peer(number), peer.address, has_addresses);
-    let narrow = budget.narrow();
-    if has_addresses && matches!(config.security, Security::Key { .. }) && narrow.is_possible() {
-        let least = if budget.outer > IPV4_AND_UDP { Least::IPV6 } else { Least::IPV4 };
-        link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
-        link.settled = budget.carrier_mtu;
+    config: &'a SiteConfig,
+    budget: &'a Budget,
+    recipe: Arc<ChannelRecipe>,
+    /// True if channels are made when they are needed.
+    by_need: bool,
+    /// True if a channel was made, which shows that the parameters are valid.
+    is_valid: bool,
+    random: &'a mut dyn Random,
+}
+
+impl<'a> PeerPlan<'a> {
+    pub(super) fn new(
+        now: Instant,
+        config: &'a SiteConfig,
+        budget: &'a Budget,
+        random: &'a mut dyn Random,
+    ) -> Self {
+        let role = if is_one_way(&config.carrier) { Role::OneWay } else { Role::Pair };
+        let has_many = matches!(&config.others, Others::Peers(peers) if peers.len() > FEW);
+        let by_need = has_many && matches!(config.security, Security::Key { .. });
+        let recipe = Arc::new(recipe(config, budget, role));
+        Self { now, config, budget, recipe, by_need, is_valid: false, random }
     }
-    if has_addresses && peer.learns_keepalive && matches!(config.security, Security::Key { .. }) {
-        link.mapping = Some(MappingSearch::new(now, None));
+
+    /// The parts for one peer; without an unpackager if all peers share one.
+    pub(super) fn peer(
+        &mut self,
+        number: usize,
+        peer: &Peer,
+    ) -> Result<(Pipeline, Source, Option<Unpackager>), BuildError> {
+        let Self { now, config, budget, .. } = *self;
+        let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
+        let mut link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+        let narrow = budget.narrow();
+        if has_addresses && matches!(config.security, Security::Key { .. }) && narrow.is_possible() {
+            let least = if budget.outer > IPV4_AND_UDP { Least::IPV6 } else { Least::IPV4 };
+            link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
+            link.settled = budget.carrier_mtu;
+        }
+        if has_addresses && peer.learns_keepalive && matches!(config.security, Security::Key { .. }) {
+            link.mapping = Some(MappingSearch::new(now, None));
+        }
+        let channel = self.channel()?;
+        let pipeline = pipeline(now, config, budget, (&peer.name, channel, link), self.random)?;
+        let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+        let unpackager = is_sealed(config)
+            .then(|| {
+                Unpackager::of_peer(packaging(&config.carrier), peer, largest_unit, config.inside.bridged)
+            })
+            .transpose()?;
+        Ok((pipeline, Source::new(&peer.name, None), unpackager))
     }
-    let pipeline = pipeline(now, config, budget, (&peer.name, role, link), random)?;
-    let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
-    let unpackager = is_sealed(config)
-        .then(|| Unpackager::of_peer(packaging(&config.carrier), peer, largest_unit, config.inside.bridged))
-        .transpose()?;
-    Ok((pipeline, Source::new(&peer.name, None), unpackager))
+
+    fn channel(&mut self) -> Result<PeerChannel, BuildError> {
+        if self.by_need && self.is_valid {
+            return Ok(PeerChannel::by_need(&self.recipe, seed(self.random)));
+        }
+        let channel = channel(&self.recipe, self.recipe.role, self.random)?;
+        self.is_valid = true;
+        if self.by_need { self.channel() } else { Ok(channel.into()) }
+    }
 }
 
 fn pipeline(
     now: Instant,
     config: &SiteConfig,
     budget: &Budget,
-    (name, role, link): (&str, Role<'_>, Link),
+    (name, channel, link): (&str, PeerChannel, Link),
     random: &mut dyn Random,
 ) -> Result<Pipeline, BuildError> {
-    let channel = channel(role, config, budget, random)?;
     let packager_config = PackagerConfig {
         largest_body: budget.largest_body,
         bridged: config.inside.bridged,
@@ -159,7 +207,14 @@ fn pipeline(
         rtp: rtp_start(&config.carrier, random),
     };
     let packager = Packager::new(now, packaging(&config.carrier), &config.others, packager_config)?;
-    Ok(Pipeline { name: name.to_owned(), channel, packager, link, waiting: Default::default() })
+    Ok(Pipeline {
+        name: name.to_owned(),
+        channel,
+        packager,
+        link,
+        waiting: Default::default(),
+        is_unfinished: false,
+    })
 }
 
 /// True if the seal identifies the source of a body.
@@ -174,16 +229,19 @@ const IPV4_AND_UDP: usize = 28;
 /// other end may be larger.
 const LONGEST_UNIT: usize = 2_048;
 
-fn channel(
-    role: Role<'_>,
-    config: &SiteConfig,
-    budget: &Budget,
-    random: &mut dyn Random,
-) -> Result<Channel, SetupError> {
+fn channel(recipe: &ChannelRecipe, role: Role<'_>, random: &mut dyn Random) -> Result<Channel, SetupError> {
+    Channel::new(&Setup { role, ..recipe.setup(seed(random)) })
+}
+
+fn seed(random: &mut dyn Random) -> u64 {
     let mut seed = [0; 8];
     random.fill(&mut seed);
-    Channel::new(&Setup {
-        config: &config.channel,
+    u64::from_ne_bytes(seed)
+}
+
+fn recipe(config: &SiteConfig, budget: &Budget, role: Role<'static>) -> ChannelRecipe {
+    ChannelRecipe {
+        config: config.channel.clone(),
         role,
         integrity: budget.integrity,
         bridged: config.inside.bridged,
@@ -195,8 +253,7 @@ fn channel(
             Security::Insecure => INSECURE_FEEDBACK,
             Security::Key { .. } | Security::Open => Duration::ZERO,
         },
-        seed: u64::from_ne_bytes(seed),
-    })
+    }
 }
 
 /// Packaging of units on a carrier.

@@ -27,6 +27,7 @@ impl Site {
         for mapping in of_name.filter_map(|pipeline| pipeline.link.mapping.as_mut()) {
             *mapping = MappingSearch::new(now, Some(learned));
         }
+        self.note_all_times();
     }
 
     /// Results of searches for the timeout of mappings, with the name of the peer.
@@ -52,6 +53,7 @@ impl Site {
         if let Some(seal) = &mut self.common.seal {
             seal.show_address(now);
         }
+        self.note_all_times();
     }
 
     /// Handles a message on a mapping, which came from `from`.
@@ -74,39 +76,40 @@ impl Site {
                 }
             }
         }
+        // The interval of keepalives may be another one now.
+        self.schedule.by(number, Some(now));
     }
 
-    /// Sends the probes and answers that are due, and sets the intervals of keepalives.
-    pub(super) fn poll_mappings(&mut self, now: Instant) {
+    /// Sends the probes and answers that are due between this end and a peer, and sets the interval of keepalives.
+    pub(super) fn poll_mapping(&mut self, now: Instant, number: usize) {
         let Self { pipelines, common, .. } = self;
-        for (number, Pipeline { link, .. }) in pipelines.iter_mut().enumerate() {
-            if let Some(OwedAnswer { id, to, .. }) = link.owed.take_if(|owed| owed.at <= now) {
-                let address = to.peer.ip().to_canonical();
-                if seal(now, common, link, &MappingMessage::Answer { id, address }) {
-                    Outlet { now, common, link }.carry_datagram(Some(to));
-                }
+        let Some(Pipeline { link, .. }) = pipelines.get_mut(number) else { return };
+        if let Some(OwedAnswer { id, to, .. }) = link.owed.take_if(|owed| owed.at <= now) {
+            let address = to.peer.ip().to_canonical();
+            if seal(now, common, link, &MappingMessage::Answer { id, address }) {
+                Outlet { now, common, link }.carry_datagram(Some(to));
             }
-            while let Some(MappingProbe { id, delay }) =
-                link.mapping.as_mut().and_then(|mapping| mapping.poll(now))
+        }
+        while let Some(MappingProbe { id, delay }) =
+            link.mapping.as_mut().and_then(|mapping| mapping.poll(now))
+        {
+            if !send_probe(now, common, link, &MappingMessage::Request { id, delay })
+                && let Some(mapping) = &mut link.mapping
             {
-                if !send_probe(now, common, link, &MappingMessage::Request { id, delay })
-                    && let Some(mapping) = &mut link.mapping
-                {
-                    mapping.postpone(now);
-                }
+                mapping.postpone(now);
             }
-            let Some(mapping) = &link.mapping else { continue };
-            let keepalive = mapping.keepalive();
-            if let Some(seal) = &mut common.seal {
-                seal.set_keepalive(now, number, keepalive);
-            }
-            let result = mapping.learned().map(|learned| Some(learned.timeout));
-            let result = result.or(mapping.is_unanswered().then_some(None));
-            if result.is_some() && link.reported != result {
-                link.reported = result;
-                let timeout: Option<Duration> = result.flatten();
-                common.outputs.push_event(Some(number), SiteEvent::Mapping { timeout, keepalive });
-            }
+        }
+        let Some(mapping) = &link.mapping else { return };
+        let keepalive = mapping.keepalive();
+        if let Some(seal) = &mut common.seal {
+            seal.set_keepalive(now, number, keepalive);
+        }
+        let result = mapping.learned().map(|learned| Some(learned.timeout));
+        let result = result.or(mapping.is_unanswered().then_some(None));
+        if result.is_some() && link.reported != result {
+            link.reported = result;
+            let timeout: Option<Duration> = result.flatten();
+            common.outputs.push_event(Some(number), SiteEvent::Mapping { timeout, keepalive });
         }
     }
 }

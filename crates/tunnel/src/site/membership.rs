@@ -1,11 +1,12 @@
 //! Changes of the peers of a running site; unchanged peers keep their state.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
 use super::Site;
-use super::build::{self, BuildError};
+use super::build::{BuildError, PeerPlan};
 use super::host_multicast::HostMulticast;
 use crate::channel::AllowedIps;
 use crate::mapping::MappingSearch;
@@ -70,23 +71,27 @@ impl Site {
             })
             .collect();
         seal.check(&peers.iter().map(|(_, keys)| keys.clone()).collect::<Vec<_>>())?;
-        let places =
-            places(&self.pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect::<Vec<_>>(), &peers);
+        let names = self.pipelines.iter().map(|pipeline| pipeline.name.as_str());
+        let places = places(names, &peers).ok_or(BadPeers::Count(peers.len()))?;
         let of_places = places.iter().zip(&peers).map(|(&(place, _), (peer, _))| (place, *peer));
         let allowed = AllowedIps::of_peers(of_places, &config.inside).map_err(BuildError::from)?;
 
         self.host_multicast = HostMulticast::of(config);
+        self.inside_mtu = None;
         let mut changes = Vec::new();
+        let kept: HashSet<usize> =
+            places.iter().filter(|(_, is_new)| !is_new).map(|(place, _)| *place).collect();
         for (number, pipeline) in
             self.pipelines.iter_mut().enumerate().filter(|(_, pipeline)| !pipeline.name.is_empty())
         {
-            if !places.iter().any(|(place, is_new)| *place == number && !is_new) {
+            if !kept.contains(&number) {
                 changes.push(format!("peer `{}` removed", pipeline.name));
                 pipeline.name.clear();
                 pipeline.channel.reset(None);
                 seal.remove(now, number);
             }
         }
+        let mut plan = PeerPlan::new(now, config, budget, random);
         for (&(number, is_new), (peer, keys)) in places.iter().zip(&peers) {
             if !is_new {
                 let mapping = self.pipelines.get_mut(number).map(|pipeline| &mut pipeline.link.mapping);
@@ -102,8 +107,9 @@ impl Site {
                 }
                 continue;
             }
-            let (pipeline, source, unpackager) = build::peer(now, config, budget, number, peer, random)?;
+            let (pipeline, source, unpackager) = plan.peer(number, peer)?;
             seal.add(now, number, keys.clone())?;
+            self.schedule.set(number, pipeline.poll_at());
             put(&mut self.pipelines, number, pipeline);
             put(&mut self.sources, number, source);
             if let Some(unpackager) = unpackager {
@@ -144,13 +150,26 @@ fn put<T>(places: &mut Vec<T>, number: usize, value: T) {
     }
 }
 
-/// The place of each peer, and whether it is new there: that of its name, or the first vacant one.
-fn places(names: &[&str], peers: &[(&Peer, PeerKeys)]) -> Vec<(usize, bool)> {
-    let is_kept = |name: &str| peers.iter().any(|(peer, _)| peer.name == name);
-    let mut vacant = (0..PEERS).filter(|place| names.get(*place).is_none_or(|name| !is_kept(name)));
-    let place = |(peer, _): &(&Peer, PeerKeys)| match names.iter().position(|name| *name == peer.name) {
-        Some(place) => Some((place, false)),
+/// The place of each peer, and whether it is new there: that of its name, or the first vacant one. `None`: there are too
+/// many.
+fn places<'n>(
+    names: impl Iterator<Item = &'n str>,
+    peers: &[(&Peer, PeerKeys)],
+) -> Option<Vec<(usize, bool)>> {
+    let wanted: HashSet<&str> = peers.iter().map(|(peer, _)| peer.name.as_str()).collect();
+    let (mut known, mut vacant, mut next) = (HashMap::new(), VecDeque::new(), 0);
+    for (place, name) in names.enumerate() {
+        next = place + 1;
+        if wanted.contains(name) {
+            known.insert(name, place);
+        } else {
+            vacant.push_back(place);
+        }
+    }
+    let mut vacant = vacant.into_iter().chain(next..PEERS);
+    let place = |(peer, _): &(&Peer, PeerKeys)| match known.get(peer.name.as_str()) {
+        Some(place) => Some((*place, false)),
         None => Some((vacant.next()?, true)),
     };
-    peers.iter().map_while(place).collect()
+    peers.iter().map(place).collect()
 }

@@ -7,7 +7,7 @@ use thinair_wire::time::Instant;
 use super::Site;
 use crate::mtu::Budget;
 use crate::seal::{KeyFileError, Keys, Over, PeerKeys, TwoWay};
-use crate::site_config::{KeyringError, Others, Security, SiteConfig};
+use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
 impl Site {
     /// Returns reasons why a site would not start: contradictory networks of peers, channels or packagings, and keys that do not
@@ -25,8 +25,9 @@ impl Site {
             return found;
         };
         let mut known = Vec::new();
+        let keys = read_once(keys);
         for peer in peers {
-            match config.keyring(peer, keys) {
+            match config.keyring(peer, &keys) {
                 Ok(keys) => known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive }),
                 Err(KeyringError::File(_)) => {}
                 Err(error) => found.push(error.to_string()),

@@ -32,13 +32,27 @@ impl Site {
                 }
             }
         }
-        self.keep_to_paths();
+        for number in 0..self.pipelines.len() {
+            self.keep_to_path(number);
+            self.note_times(number);
+        }
     }
 
     /// MTU that the interface should have: the smallest of all peers.
-    pub fn inside_mtu(&self) -> Option<u16> {
-        let paths = self.pipelines.iter().filter_map(|pipeline| pipeline.link.path.as_ref());
-        paths.map(|path| self.narrow.on_path(path.settled()).mtu).min()
+    pub fn inside_mtu(&mut self) -> Option<u16> {
+        if self.inside_mtu.is_none() {
+            let paths = self.pipelines.iter().enumerate().filter_map(|(number, pipeline)| {
+                let settled = pipeline.link.path.as_ref()?.settled();
+                Some(self.narrow.on_path(settled.saturating_sub(self.more_around(number))).mtu)
+            });
+            self.inside_mtu = Some(paths.min());
+        }
+        self.inside_mtu.flatten()
+    }
+
+    /// Octets of datagrams to a peer beside those of the budget.
+    fn more_around(&self, number: usize) -> u16 {
+        self.two_way().map_or(0, |seal| seal.more_around(number)) as u16
     }
 
     /// Handles a confirmation by a peer of a length of the UDP payload.
@@ -47,7 +61,8 @@ impl Site {
         if let Some(path) = self.pipelines.get_mut(number).and_then(|pipeline| pipeline.link.path.as_mut()) {
             path.handle_confirmation(now, octets.saturating_add(outer));
         }
-        self.keep_to_paths();
+        self.keep_to_path(number);
+        self.note_times(number);
     }
 
     /// Confirms to a peer the arrival of a datagram with this payload length.
@@ -59,10 +74,10 @@ impl Site {
         }
     }
 
-    /// Sends the probes that are due.
-    pub(super) fn poll_paths(&mut self, now: Instant) {
+    /// Sends the probes to a peer that are due.
+    pub(super) fn poll_path(&mut self, now: Instant, number: usize) {
         let Self { pipelines, common, .. } = self;
-        for Pipeline { link, .. } in pipelines {
+        if let Some(Pipeline { link, .. }) = pipelines.get_mut(number) {
             while let Some(octets) = link.path.as_mut().and_then(|path| path.poll(now)) {
                 let padding = PathSeal::Padding(octets.saturating_sub(common.outer as u16));
                 let is_sent = Outlet { now, common, link }.carry_path(padding);
@@ -71,23 +86,26 @@ impl Site {
                 }
             }
         }
-        self.keep_to_paths();
+        self.keep_to_path(number);
     }
 
-    /// Limits units and bodies to the MTU of each path.
-    fn keep_to_paths(&mut self) {
-        for (number, Pipeline { channel, packager, link, .. }) in self.pipelines.iter_mut().enumerate() {
-            let Some(path) = &link.path else { continue };
-            if link.limited_to != Some(path.size()) {
-                link.limited_to = Some(path.size());
-                let narrow = self.narrow.on_path(path.size());
-                packager.limit(narrow.body);
-                channel.limit(narrow.unit);
-            }
-            if link.settled != path.settled() {
-                link.settled = path.settled();
-                self.common.outputs.push_event(Some(number), SiteEvent::PathMtu(link.settled));
-            }
+    /// Limits units and bodies to the MTU of the path to a peer.
+    pub(super) fn keep_to_path(&mut self, number: usize) {
+        let more = self.more_around(number);
+        let Some(Pipeline { channel, packager, link, .. }) = self.pipelines.get_mut(number) else { return };
+        let Some(path) = &link.path else { return };
+        let size = path.size().saturating_sub(more);
+        if link.limited_to != Some(size) {
+            link.limited_to = Some(size);
+            let narrow = self.narrow.on_path(size);
+            packager.limit(narrow.body);
+            channel.limit(narrow.unit);
+            self.inside_mtu = None;
+        }
+        if link.settled != path.settled() {
+            link.settled = path.settled();
+            self.inside_mtu = None;
+            self.common.outputs.push_event(Some(number), SiteEvent::PathMtu(link.settled));
         }
     }
 }

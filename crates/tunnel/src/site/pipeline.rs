@@ -10,9 +10,9 @@ use super::CommonParts;
 use super::departures::Departure;
 use super::hold::WaitingPackets;
 use super::mapping::OwedAnswer;
+use super::peer_channel::PeerChannel;
 use super::unsent::{Fate, Unsent};
 use crate::addresses::AddressPair;
-use crate::channel::Channel;
 use crate::mapping::MappingSearch;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;
@@ -30,11 +30,25 @@ const GROUP: u32 = 4;
 /// Stages from packets to datagrams for one destination.
 pub(super) struct Pipeline {
     pub(super) name: String,
-    pub(super) channel: Channel,
+    pub(super) channel: PeerChannel,
     pub(super) packager: Packager,
     pub(super) link: Link,
     /// Packets that wait for others.
     pub(super) waiting: WaitingPackets,
+    /// True if its packager may have an unfinished body.
+    pub(super) is_unfinished: bool,
+}
+
+impl Pipeline {
+    /// Time of the first of its timers.
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        let path = self.link.path.as_ref().and_then(|path| path.poll_at());
+        let mapping = self.link.mapping.as_ref().and_then(|mapping| mapping.poll_at());
+        let owed = self.link.owed.as_ref().map(|owed| owed.at);
+        let times =
+            [self.channel.poll_at(), self.packager.poll_at(), path, mapping, owed, self.waiting.due()];
+        times.into_iter().flatten().min()
+    }
 }
 
 /// A body that waits for keys.

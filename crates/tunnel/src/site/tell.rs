@@ -16,20 +16,35 @@ use crate::mapping::MappingSearch;
 use crate::seal::Seal;
 use crate::status::{
     CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, NatStatus,
-    PeerCounters, PeerKind, PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
+    PeerCounters, PeerCounts, PeerKind, PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,
 };
+
+/// Largest number of peers that the status lists.
+const LISTED: usize = 64;
 
 impl Site {
     /// Returns the status of the site. The caller provides `uptime` of the daemon, and `cpu` time.
     pub fn status(&self, now: Instant, identity: Identity, uptime: f64, cpu: f64) -> Status {
         let mut status = Status::new(identity, &self.common.counters, uptime, cpu);
-        status.peers = if self.mesh { self.mesh_status(now) } else { self.peers_status(now) };
-        let mut packaging = BTreeMap::new();
-        for pipeline in &self.pipelines {
-            add_counters(&mut packaging, "sent_", &pipeline.packager.counters());
+        if self.mesh {
+            status.peers = self.mesh_status(now);
+        } else {
+            let listed = self.listed();
+            status.peer_counts = Some(PeerCounts { listed: listed.len() as u64, ..self.peer_counts() });
+            status.peers = listed.into_iter().filter_map(|number| self.peer_status(now, number)).collect();
         }
-        for unpackager in &self.unpackagers {
-            add_counters(&mut packaging, "received_", &unpackager.counters());
+        let mut packaging = BTreeMap::new();
+        // The names of all counters are there.
+        let sent = self.pipelines.iter().map(|pipeline| pipeline.packager.counters()).enumerate();
+        for (_, counters) in sent.filter(|(number, counters)| *number == 0 || *counters != Default::default())
+        {
+            add_counters(&mut packaging, "sent_", &counters);
+        }
+        let received = self.unpackagers.iter().map(|unpackager| unpackager.counters()).enumerate();
+        for (_, counters) in
+            received.filter(|(number, counters)| *number == 0 || *counters != Default::default())
+        {
+            add_counters(&mut packaging, "received_", &counters);
         }
         status.parts.insert("packaging".to_owned(), packaging);
         status
@@ -77,43 +92,89 @@ impl Site {
         })
     }
 
-    fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
-        let peers = self.pipelines.iter().zip(&self.sources).enumerate();
-        // Removed peers have no name.
-        peers
-            .filter(|(_, (pipeline, _))| !pipeline.name.is_empty())
-            .map(|(number, (pipeline, source))| {
-                let mut counters = source.counters;
-                counters.sent = pipeline.link.sent;
-                counters.arrived = self.common.counters.arrived.map(|_| pipeline.link.arrived);
-                of_channel(&mut counters, pipeline.channel.counters());
-                if let Some(path) = &pipeline.link.path {
-                    counters.path = path.counters();
-                }
-                PeerStatus {
-                    counters,
-                    address: pipeline
-                        .link
-                        .address(self.common.seal.as_ref())
-                        .map(|address| address.to_string()),
-                    round_trip_seconds: self.round_trip(number),
-                    suite: self.suite(number),
-                    loss: self.loss(source),
-                    cids: Some(cids(pipeline.channel.cids())),
-                    nat: pipeline.link.mapping.as_ref().map(nat),
-                    contexts: contexts(pipeline),
-                    source_not_allowed: self.not_allowed(number, source),
-                    ..heard(source, PeerKind::Peer, now)
-                }
-            })
-            .collect()
+    /// Numbers of the peers; removed ones have no name.
+    fn peers(&self) -> impl Iterator<Item = usize> {
+        self.pipelines
+            .iter()
+            .enumerate()
+            .filter(|(_, pipeline)| !pipeline.name.is_empty())
+            .map(|(number, _)| number)
+    }
+
+    fn peer_counts(&self) -> PeerCounts {
+        let count = |is: &dyn Fn(usize) -> bool| self.peers().filter(|number| is(*number)).count() as u64;
+        let has_session = |number| self.two_way().is_some_and(|seal| seal.session(number).is_some());
+        PeerCounts {
+            configured: count(&|_| true),
+            with_session: count(&has_session),
+            with_contexts: count(&|number| self.pipelines[number].channel.there().is_some()),
+            in_trouble: count(&|number| self.sources[number].trouble.is_some()),
+            listed: 0,
+        }
+    }
+
+    /// Returns the peers that the status lists: of many half of them those with most octets on the carrier, and half of them those
+    /// in trouble for longest.
+    fn listed(&self) -> Vec<usize> {
+        let mut all: Vec<_> = self.peers().collect();
+        if all.len() <= LISTED {
+            return all;
+        }
+        let octets = |number: &usize| {
+            let sent = self.pipelines[*number].link.sent.carrier_octets;
+            std::cmp::Reverse(sent + self.sources[*number].counters.received.carrier_octets)
+        };
+        let troubled = |number: &usize| self.sources[*number].trouble.map(|(_, since)| since);
+        let mut first: Vec<_> = all.iter().copied().filter(|number| troubled(number).is_some()).collect();
+        first.sort_by_key(troubled);
+        first.truncate(LISTED / 2);
+        all.sort_by_key(octets);
+        for number in all {
+            if first.len() == LISTED {
+                break;
+            }
+            if !first.contains(&number) {
+                first.push(number);
+            }
+        }
+        first.sort_unstable();
+        first
+    }
+
+    /// Smallest path MTU of a peer, in octets.
+    pub fn path_mtu(&self) -> Option<u32> {
+        self.pipelines.iter().filter_map(|pipeline| pipeline.link.path.as_ref()?.counters().mtu).min()
+    }
+
+    fn peer_status(&self, now: Instant, number: usize) -> Option<PeerStatus> {
+        let (pipeline, source) = (self.pipelines.get(number)?, self.sources.get(number)?);
+        let mut counters = source.counters;
+        counters.sent = pipeline.link.sent;
+        counters.arrived = self.common.counters.arrived.map(|_| pipeline.link.arrived);
+        of_channel(&mut counters, &pipeline.channel.counters());
+        if let Some(path) = &pipeline.link.path {
+            counters.path = path.counters();
+        }
+        let address = pipeline.link.address(self.common.seal.as_ref());
+        Some(PeerStatus {
+            counters,
+            address: address.map(|address| address.to_string()),
+            round_trip_seconds: self.round_trip(number),
+            suite: self.suite(number),
+            loss: self.loss(source),
+            cids: pipeline.channel.cids().map(cids),
+            nat: pipeline.link.mapping.as_ref().map(nat),
+            contexts: contexts(pipeline),
+            source_not_allowed: self.not_allowed(number, source),
+            ..heard(source, PeerKind::Peer, now)
+        })
     }
 
     /// Status of a mesh: the group, which receives all packets, and each other site.
     fn mesh_status(&self, now: Instant) -> Vec<PeerStatus> {
         let group = self.pipelines.first().map(|pipeline| {
             let mut counters = PeerCounters { sent: pipeline.link.sent, ..PeerCounters::default() };
-            of_channel(&mut counters, pipeline.channel.counters());
+            of_channel(&mut counters, &pipeline.channel.counters());
             PeerStatus {
                 name: pipeline.name.clone(),
                 kind: PeerKind::Group,
@@ -203,8 +264,9 @@ fn of_channel(counters: &mut PeerCounters, channel: &channel::Counters) {
 
 /// Numbers of contexts of both sides, by side, profile, mode and state.
 fn contexts(pipeline: &Pipeline) -> Vec<ContextCount> {
-    let ours = pipeline.channel.compressor_contexts().map(|context| (Side::Compressor, context));
-    let theirs = pipeline.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
+    let Some(channel) = pipeline.channel.there() else { return Vec::new() };
+    let ours = channel.compressor_contexts().map(|context| (Side::Compressor, context));
+    let theirs = channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
     let mut counts = BTreeMap::new();
     for (side, ContextState { profile, mode, state, .. }) in ours.chain(theirs) {
         let key = (side as u8, profile.number(), mode.letter(), state);

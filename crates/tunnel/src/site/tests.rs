@@ -47,6 +47,7 @@ impl Host {
 }
 
 mod bridged;
+mod fleet;
 mod full;
 mod hold;
 mod idle;

@@ -324,7 +324,7 @@ impl Trial {
 impl End {
     /// Octets of headers sent, and numbers of packets that set up and refresh contexts.
     fn headers(&self) -> [u64; 3] {
-        let counters = self.site.pipelines[0].channel.counters();
+        let counters = &self.site.pipelines[0].channel.counters();
         [counters.sent.rohc_headers, counters.compressed.initialization, counters.compressed.refresh]
     }
 

@@ -1,5 +1,7 @@
 //! Keys of a configuration: their files, and what they are for each peer.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::{Others, Peer, Security, SiteConfig};
@@ -35,6 +37,21 @@ pub enum KeyringError {
     /// A peer has no key.
     #[error("peer `{0}` has no key; give it `public_key` or `key`")]
     None(String),
+}
+
+/// Returns a function that reads each key file once.
+pub fn read_once<'r>(
+    read: &'r dyn Fn(&Path) -> Result<Keys, KeyFileError>,
+) -> impl Fn(&Path) -> Result<Keys, KeyFileError> + 'r {
+    let known = RefCell::new(HashMap::new());
+    move |path| {
+        if let Some(keys) = known.borrow().get(path) {
+            return Ok(Keys::clone(keys));
+        }
+        let keys = read(path)?;
+        known.borrow_mut().insert(path.to_owned(), keys.clone());
+        Ok(keys)
+    }
 }
 
 impl SiteConfig {

@@ -29,7 +29,9 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
         ("Damaged or lost on the carrier", damage(now)),
     ] {
         if !table.rows().is_empty() {
-            document = document.section(Section::new(heading).table(table));
+            let section = Section::new(heading).table(table);
+            let text = unlisted(now).filter(|_| heading == "Peers");
+            document = document.section(text.map_or(section.clone(), |text| section.text(text)));
         }
     }
     let sources =
@@ -262,6 +264,21 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
         ]);
     }
     table
+}
+
+/// Numbers of peers, if not all of them are listed.
+fn unlisted(now: &Status) -> Option<String> {
+    let counts = now.peer_counts.filter(|counts| counts.listed < counts.configured)?;
+    let count = |count: u64| N.integer(count.into());
+    Some(format!(
+        "{} peers: {} with a session, {} with contexts in memory, {} in trouble. Listed are {}: those with most traffic, and \
+         those in trouble for longest.",
+        count(counts.configured),
+        count(counts.with_session),
+        count(counts.with_contexts),
+        count(counts.in_trouble),
+        count(counts.listed)
+    ))
 }
 
 /// CID spaces of both directions; one if they are equal.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::room::*;
 use crate::seal::{
-    BadPeers, BadPublicKey, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PEERS, PeerKeys,
+    BadPeers, BadPublicKey, FEW, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PeerKeys,
     PublicKey, PublicKeys, Refused, Sender, TwoWay,
 };
 use crate::site_config::Suite;
@@ -250,10 +250,10 @@ fn a_public_key_that_is_taken_out_ends_its_sessions_at_once() {
 fn a_hub_knows_its_peers_by_their_public_keys() {
     let now = thinair_wire::time::Instant::from_millis(5);
     let peer = |number: u8| PeerKeys { keys: keys(200, number).into(), address: None, keepalive: None };
-    let peers = (0..PEERS as u8).map(peer).collect();
+    let peers = (0..FEW as u8).map(peer).collect();
     let mut hub = TwoWay::new(now, Over::Datagrams, peers, SUITE, PARAMETERS, random(500)).expect("64");
     let mut indices = std::collections::BTreeSet::new();
-    for number in (0..PEERS as u8).rev() {
+    for number in (0..FEW as u8).rev() {
         let mut one =
             start(now, Over::Datagrams, SUITE, keys(number, 200), Some(address(100)), u64::from(number) + 1);
         let (mut out, mut answer) = (Vec::new(), Vec::new());
@@ -270,7 +270,7 @@ fn a_hub_knows_its_peers_by_their_public_keys() {
         };
         assert_eq!(sender, Sender::Peer(usize::from(number)));
     }
-    assert_eq!(indices.len(), PEERS, "an index for each");
+    assert_eq!(indices.len(), FEW, "an index for each");
 
     let twice = vec![peer(1), peer(1)];
     assert_eq!(hub.check(&twice).err(), Some(BadPeers::AlikePublic(0, 1)));

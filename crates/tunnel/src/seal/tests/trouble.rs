@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{BadPeers, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
+use crate::seal::{BadPeers, FEW, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
 use crate::site_config::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
@@ -187,16 +187,18 @@ fn peers_are_told_apart() {
     assert_eq!(new(Over::Line, vec![peer(1, None), peer(2, None)]), Some(BadPeers::Count(2)));
     assert_eq!(new(Over::Datagrams, vec![peer(1, None), peer(1, None)]), Some(BadPeers::Alike(0, 1)));
     assert_eq!(new(Over::Datagrams, vec![peer(1, None), peer(1, Some(address(3)))]), None);
-    let many = |count| (0..count).map(|i| peer(i as u8 + 1, None)).collect::<Vec<_>>();
-    assert_eq!(new(Over::Datagrams, many(PEERS)), None);
-    assert_eq!(new(Over::Datagrams, many(PEERS + 1)), Some(BadPeers::Count(PEERS + 1)));
+    let many_of = |count| {
+        (0..count).map(|i| peer(1, Some(([192, 0, 2, 1], 1_000 + i as u16).into()))).collect::<Vec<_>>()
+    };
+    assert_eq!(new(Over::Datagrams, many_of(PEERS)), None);
+    assert_eq!(new(Over::Datagrams, many_of(PEERS + 1)), Some(BadPeers::Count(PEERS + 1)));
 }
 
 #[test]
 fn many_peers_share_a_key_and_talk_to_one() {
     let now = thinair_wire::time::Instant::from_millis(5);
     let hub = address(100);
-    let peers = (0..PEERS).map(|i| PeerKeys {
+    let peers = (0..FEW).map(|i| PeerKeys {
         keys: Keys::one(key(1)).into(),
         // One of them has no configured address.
         address: (i > 0).then(|| address(i)),
@@ -204,7 +206,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
     });
     let mut one =
         TwoWay::new(now, Over::Datagrams, peers.collect(), SUITE, PARAMETERS, random(500)).expect("64");
-    let mut all: Vec<_> = (0..PEERS)
+    let mut all: Vec<_> = (0..FEW)
         .map(|i| start(now, Over::Datagrams, SUITE, Keys::one(key(1)), Some(hub), i as u64 + 1))
         .collect();
     let (mut at, mut out) = (now, Vec::new());
@@ -222,7 +224,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
         while let Some((peer, to)) = one.poll(at, &mut out) {
             let crate::seal::Destination::Peer(peer) = peer else { panic!("{peer:?}") };
             let to = to.map(|to| to.peer).or(one.address(peer)).expect("known");
-            let number = (0..PEERS).find(|i| address(*i) == to).expect("one of them");
+            let number = (0..FEW).find(|i| address(*i) == to).expect("one of them");
             all[number].open(at, Some(hub.into()), &mut out);
             out.clear();
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::seal::handshake::{EndIdentity, Initiation, OpenedRequest, ProofKey, SharedSecrets};
-use crate::seal::header::Whose;
+use crate::seal::header::{Index, Whose};
 use crate::seal::{BodyFlags, Key, PublicKeys};
 use crate::site_config::Suite;
 
@@ -34,10 +34,11 @@ fn end(suite: Suite, octet: u8) -> EndIdentity {
         digest: *b"channels",
         offers_aes: false,
         asks: false,
+        takes_long: false,
     }
 }
 
-const INDICES: [u8; 2] = [0x7b, 0xe4];
+const INDICES: [Index; 2] = [Index::Short(0x7b), Index::Short(0xe4)];
 const NUMBER: u32 = 5;
 const EPHEMERAL: [u8; 2] = [1, 2];
 

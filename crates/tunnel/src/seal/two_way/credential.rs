@@ -1,10 +1,10 @@
-//! Keys for a peer, each with its id and what is derived from it once; and peers by their public keys.
+//! Keys for a peer, each with its id and what is derived from it once; and peers by their keys.
 
 use std::collections::HashMap;
 
-use super::peer::PeerState;
 use crate::seal::Random;
 use crate::seal::handshake::{EndIdentity, Initiation, ProofKey};
+use crate::seal::header::Index;
 use crate::seal::key_file::{Key, KeyId};
 use crate::seal::public_key::{Keyring, PublicKey, PublicKeys};
 
@@ -38,7 +38,7 @@ impl Credential {
     /// Writes a request by it to `out`.
     pub(super) fn start(
         &self,
-        index: u8,
+        index: Index,
         ours: &EndIdentity,
         number: u32,
         random: &mut dyn Random,
@@ -51,11 +51,14 @@ impl Credential {
     }
 }
 
-/// This end and its peers by their public keys.
-pub(super) struct PublicEnds {
-    /// `None`: no peer has one.
+/// This end by its private key, and its peers by their keys.
+#[derive(Default)]
+pub(super) struct KnownKeys {
+    /// `None`: no peer has a public key.
     pub(super) own: Option<OwnEnd>,
-    peers: HashMap<PublicKey, usize>,
+    public: HashMap<PublicKey, u32>,
+    /// Peers with a shared key of that id, in the order of their numbers.
+    shared: HashMap<KeyId, Vec<u32>>,
 }
 
 /// The private key of this end, and what a request to it proves.
@@ -67,24 +70,63 @@ pub(super) struct OwnEnd {
     pub(super) proof: ProofKey,
 }
 
-impl PublicEnds {
-    pub(super) fn of(peers: &[PeerState]) -> Self {
-        let keys = peers.iter().enumerate().flat_map(|(number, peer)| {
-            peer.keys.iter().filter_map(move |key| Some((number, key.public.as_deref()?)))
-        });
-        let mut ends = Self { own: None, peers: HashMap::new() };
-        for (number, keys) in keys {
-            ends.peers.insert(*keys.theirs(), number);
-            ends.own.get_or_insert_with(|| {
-                let gate = keys.ours().gate();
-                OwnEnd { private: keys.private().clone(), proof: ProofKey::of(&gate), gate }
-            });
+impl KnownKeys {
+    /// Adds the keys of a peer.
+    pub(super) fn add(&mut self, number: usize, keys: &[Credential]) {
+        let number = number as u32;
+        for key in keys {
+            let Some(public) = &key.public else {
+                let peers = self.shared.entry(key.id).or_default();
+                if let Err(place) = peers.binary_search(&number) {
+                    peers.insert(place, number);
+                }
+                continue;
+            };
+            self.public.insert(*public.theirs(), number);
+            if self.own.as_ref().is_none_or(|own| own.private != *public.private()) {
+                let gate = public.ours().gate();
+                let (private, proof) = (public.private().clone(), ProofKey::of(&gate));
+                self.own = Some(OwnEnd { private, proof, gate });
+            }
         }
-        ends
+    }
+
+    /// Removes the keys of a peer.
+    pub(super) fn remove(&mut self, number: usize, keys: &[Credential]) {
+        let number = number as u32;
+        for key in keys {
+            match &key.public {
+                Some(public) if self.public.get(public.theirs()) == Some(&number) => {
+                    self.public.remove(public.theirs());
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(peers) = self.shared.get_mut(&key.id) {
+                        peers.retain(|peer| *peer != number);
+                        if peers.is_empty() {
+                            self.shared.remove(&key.id);
+                        }
+                    }
+                }
+            }
+        }
+        if self.public.is_empty() {
+            self.own = None;
+        }
     }
 
     /// Number of the peer with a public key.
     pub(super) fn peer(&self, key: &PublicKey) -> Option<usize> {
-        self.peers.get(key).copied()
+        self.public.get(key).map(|number| *number as usize)
+    }
+
+    /// Numbers of the peers with a shared key of that id.
+    pub(super) fn sharing(&self, id: KeyId) -> impl Iterator<Item = usize> + Clone {
+        self.shared.get(&id).into_iter().flatten().map(|number| *number as usize)
+    }
+
+    /// True if a peer has a shared key.
+    pub(super) fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
     }
 }

@@ -9,7 +9,7 @@ use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay};
 use crate::addresses::canonical;
 use crate::seal::key_file::{Key, Keys};
-use crate::seal::two_way::credential::{Credential, PublicEnds};
+use crate::seal::two_way::credential::Credential;
 
 impl TwoWay {
     /// Checks if these peers are valid as a whole; errors contain their numbers.
@@ -25,12 +25,15 @@ impl TwoWay {
         let mut peer = PeerState::new(now, self.over, peer);
         peer.rekey = self.rekey;
         peer.has_bare_keepalives = self.has_bare_keepalives;
+        self.known.add(number, &peer.keys);
         match self.peers.get_mut(number) {
-            Some(vacant) => *vacant = peer,
+            Some(vacant) => {
+                self.known.remove(number, &vacant.keys);
+                *vacant = peer;
+            }
             None => self.peers.push(peer),
         }
-        self.public = PublicEnds::of(&self.peers);
-        self.due = Some(now);
+        self.schedule.set(number, Some(now));
         Ok(())
     }
 
@@ -41,11 +44,12 @@ impl TwoWay {
         self.random.fill(&mut unknown);
         let vacant = PeerKeys { keys: Keys::one(Key::new(unknown)).into(), address: None, keepalive: None };
         if let Some(peer) = self.peers.get_mut(number) {
+            self.known.remove(number, &peer.keys);
             *peer = PeerState::new(now, self.over, vacant);
             peer.timers.stop(PeerTimer::Try);
+            self.known.add(number, &peer.keys);
             self.moves += 1;
         }
-        self.public = PublicEnds::of(&self.peers);
     }
 
     /// Updates a peer to its current configuration. Its session continues if its keys allow that. Returns
@@ -78,7 +82,7 @@ impl TwoWay {
         if home.is_some() {
             peer.address = home;
             peer.try_by(now);
-            self.due = Some(now);
+            self.schedule.set(number, Some(now));
         }
     }
 }

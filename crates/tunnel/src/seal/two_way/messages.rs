@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use sha2::{Digest, Sha256};
 use thinair_wire::time::Instant;
 
+use super::backlog::KeptRequest;
 use super::peer::PeerState;
-use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
+use super::{ANSWERS, PendingAnswer, TURN, TwoWay, session};
 use crate::addresses::AddressPair;
 use crate::seal::cookie;
 use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
+use crate::seal::header::Index;
 use crate::seal::{Key, KeyId, Opened, Refused, Sender};
 
 impl TwoWay {
@@ -53,7 +55,33 @@ impl TwoWay {
             self.jar.reply(now, peer_of(from), &gate, to, &mut *self.random, &mut octets);
             return self.reply(0, from, octets);
         }
-        let (mut request, number, key) = self.open_request(from, header, &gate, datagram)?;
+        let request =
+            KeptRequest { from, header: *header, gate, is_paid, is_loaded, datagram: datagram.to_vec() };
+        if self.answers.len() >= TURN || !self.backlog.is_empty() {
+            self.backlog.keep(request);
+            return Ok(());
+        }
+        self.agree_on_keys(now, &request)
+    }
+
+    /// Answers waiting requests, as many as the turn permits.
+    pub(super) fn answer_waiting(&mut self, now: Instant) {
+        while self.turn > 0
+            && self.answers.is_empty()
+            && let Some(request) = self.backlog.take()
+        {
+            self.turn -= 1;
+            // A refusal has no consequences.
+            let _ = self.agree_on_keys(now, &request);
+        }
+    }
+
+    /// Decrypts a request, and answers it.
+    fn agree_on_keys(&mut self, now: Instant, request: &KeptRequest) -> Result<(), Refused> {
+        let KeptRequest { from, header, gate, is_paid, is_loaded, datagram } = request;
+        let (from, is_paid, is_loaded) = (*from, *is_paid, *is_loaded);
+        let hash = || Sha256::digest(&datagram[..datagram.len() - MAC]).into();
+        let (mut request, number, key) = self.open_request(from, header, gate, datagram)?;
         let theirs = request.theirs;
         let peer = &mut self.peers[number];
         if !peer.is_fresh(&theirs, request.number) {
@@ -67,21 +95,18 @@ impl TwoWay {
         let mut octets = Vec::with_capacity(datagram.len());
         if !is_paid && (is_loaded || peer.is_waiting_for_another(now, &theirs)) {
             let to = (header.index, &hash());
-            self.jar.reply(now, peer_of(from), &gate, to, &mut *self.random, &mut octets);
+            self.jar.reply(now, peer_of(from), gate, to, &mut *self.random, &mut octets);
             return self.reply(number, from, octets);
-        }
-        if self.answers.len() >= ANSWERS {
-            return Ok(());
         }
         // A peer with other parameters receives ours, so that both ends can report the difference. No session
         // is created.
         let agreed = self.agree(&theirs, number);
         let index = match agreed {
-            Err(_) => 0,
+            Err(_) => Index::Short(0),
             Ok(_) => {
                 self.peers[number].drop_next();
-                let Some(index) = self.free_index() else { return Ok(()) };
-                self.indices.assign(index, number);
+                let Some(index) = self.free_index(theirs.takes_long) else { return Ok(()) };
+                self.indices.assign(index, number, &self.peers);
                 index
             }
         };
@@ -94,7 +119,7 @@ impl TwoWay {
         let session = session::Session::new(now, suite, &shared, false, (index, header.index), key, &theirs);
         let peer = &mut self.peers[number];
         peer.asked(now, session, request_number);
-        self.due = timers::earlier(self.due, peer.timers.first());
+        self.schedule.by(number, peer.timers.first());
         Ok(())
     }
 
@@ -108,16 +133,14 @@ impl TwoWay {
     ) -> Result<(Key, bool), Refused> {
         let of = || self.who_may(peer_of(from)).map(Sender::Peer);
         let Some(id) = header.key else {
-            let own =
-                self.public.own.as_ref().ok_or_else(|| Refused::OtherMode { public: true, of: of() })?;
+            let own = self.known.own.as_ref().ok_or_else(|| Refused::OtherMode { public: true, of: of() })?;
             return Ok((own.gate.clone(), own.proof.proves(datagram)));
         };
-        let mut shared =
-            self.peers.iter().flat_map(|peer| &peer.keys).filter(|key| key.public.is_none()).peekable();
-        if shared.peek().is_none() {
+        if !self.known.has_shared() {
             return Err(Refused::OtherMode { public: false, of: of() });
         }
-        let key = shared.find(|key| key.id == id);
+        let first = self.known.sharing(id).next().and_then(|number| self.peers.get(number));
+        let key = first.and_then(|peer| peer.keys.iter().find(|key| key.public.is_none() && key.id == id));
         let key = key.ok_or_else(|| Refused::UnknownKey { key: id, of: of() })?;
         Ok((key.key.clone(), key.proof.proves(datagram)))
     }
@@ -140,13 +163,13 @@ impl TwoWay {
             let number = self.who(peer_of(from), key, &request.theirs).ok_or(Refused::Ambiguous)?;
             return Ok((request, number, key));
         }
-        let own = self.public.own.as_ref().ok_or(Refused::Unknown)?;
+        let own = self.known.own.as_ref().ok_or(Refused::Unknown)?;
         let opened = OpenedRequest::open_public(&own.private, datagram, &mut *self.random);
         let (theirs, request) = opened.ok_or(Refused::Forged)?;
         if reflected(&request, &self.ours) {
             return Err(Refused::Reflected);
         }
-        let number = self.public.peer(&theirs).ok_or(Refused::UnknownPublicKey(theirs))?;
+        let number = self.known.peer(&theirs).ok_or(Refused::UnknownPublicKey(theirs))?;
         let key = self.peers[number].keys.iter().find(|key| key.public.is_some()).ok_or(Refused::Unknown)?.id;
         Ok((request, number, key))
     }
@@ -162,12 +185,7 @@ impl TwoWay {
     /// Returns the peer that has the key of a request. Of several, the one with the known instance; then the
     /// one with the address; finally the one without a configured address.
     fn who(&self, from: Option<SocketAddr>, key: KeyId, theirs: &EndIdentity) -> Option<usize> {
-        let peers = || {
-            let all = self.peers.iter().enumerate();
-            let has_key =
-                |peer: &PeerState| peer.keys.iter().any(|known| known.public.is_none() && known.id == key);
-            all.filter(move |(_, peer)| has_key(peer))
-        };
+        let peers = || self.known.sharing(key).filter_map(|number| Some((number, self.peers.get(number)?)));
         let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = peers().filter(|(_, peer)| test(peer));
             let first = fitting.next()?;
@@ -189,9 +207,9 @@ impl TwoWay {
         datagram: &[u8],
     ) -> Opened<'static> {
         let Some(number) = self.asked_by(datagram) else {
-            if let Some(peer) =
-                datagram.get(1).and_then(|index| self.peers.get_mut(self.indices.owner(*index)))
-            {
+            let index = Index::of_handshake(datagram);
+            let owner = index.and_then(|index| self.indices.owner(index));
+            if let Some(peer) = owner.and_then(|number| self.peers.get_mut(number)) {
                 peer.answered_late(now, datagram);
             }
             return Opened::Refused(Refused::Unasked);
@@ -219,7 +237,7 @@ impl TwoWay {
         let before = peer.pair();
         let session = peer.answered(now, from, session);
         self.moves += u64::from(peer.pair() != before);
-        self.due = timers::earlier(self.due, peer.timers.first());
+        self.schedule.by(number, peer.timers.first());
         match session {
             Some(session) => Opened::Session { from: Sender::Peer(number), session },
             None => Opened::Handled,
@@ -235,14 +253,14 @@ impl TwoWay {
             return Opened::Refused(Refused::Forged);
         };
         peer.given(now, cookie);
-        self.due = timers::earlier(self.due, peer.timers.first());
+        self.schedule.by(number, peer.timers.first());
         Opened::Handled
     }
 
     /// Returns the peer whose request `datagram` answers, by the index in it.
     fn asked_by(&self, datagram: &[u8]) -> Option<usize> {
-        let index = *datagram.get(1)?;
-        let number = self.indices.owner(index);
+        let index = Index::of_handshake(datagram)?;
+        let number = self.indices.owner(index)?;
         let pending = self.peers.get(number)?.pending.as_ref()?;
         (pending.index == index).then_some(number)
     }

@@ -13,7 +13,7 @@ use crate::addresses::{AddressPair, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{EndIdentity, Initiation};
-use crate::seal::header::{ClearHeader, PathBody, Whose};
+use crate::seal::header::{ClearHeader, Index, PathBody, Whose};
 use crate::seal::key_file::KeyId;
 use crate::seal::public_key::Keyring;
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
@@ -51,13 +51,13 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
 /// Number of confirmations of new keys until a packet is received, after 0.25 s, 0.5 s, ...
-const CONFIRMATIONS: u32 = 4;
+const CONFIRMATIONS: u32 = 6;
 const CONFIRM: Duration = Duration::from_millis(250);
 
 /// A request whose answer is pending.
 pub(super) struct RequestInFlight {
     pub(super) initiation: Initiation,
-    pub(super) index: u8,
+    pub(super) index: Index,
     pub(super) key: Credential,
     since: Instant,
     paid: bool,
@@ -232,7 +232,7 @@ impl PeerState {
     }
 
     /// Indices of all sessions.
-    pub(super) fn indices(&self) -> impl Iterator<Item = u8> + use<> {
+    pub(super) fn indices(&self) -> impl Iterator<Item = Index> + use<> {
         let used = [
             self.current.as_ref().map(|session| session.ours),
             self.previous.as_ref().map(|(session, _)| session.ours),
@@ -338,7 +338,7 @@ impl PeerState {
     ) -> Result<(), NotSealed> {
         let whose = |theirs| match over {
             Over::Datagrams => Whose::Index(theirs),
-            Over::Line => Whose::Slot(theirs),
+            Over::Line => Whose::Slot(*theirs.octets().last().unwrap_or(&0)),
         };
         self.seal_as(now, whose, flags, body, out)
     }
@@ -347,7 +347,7 @@ impl PeerState {
     pub(super) fn seal_as(
         &mut self,
         now: Instant,
-        whose: impl FnOnce(u8) -> Whose,
+        whose: impl FnOnce(Index) -> Whose,
         flags: BodyFlags,
         body: &[u8],
         out: &mut Vec<u8>,
@@ -463,7 +463,7 @@ impl PeerState {
         &mut self,
         now: Instant,
         from: Option<AddressPair>,
-        index: u8,
+        index: Index,
         header: &ClearHeader,
         length: usize,
         datagram: &mut [u8],

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
+use super::TwoWay;
 use super::peer::{PeerState, Unanswered};
-use super::{TwoWay, timers};
 use crate::addresses::{AddressPair, canonical};
 use crate::seal::KeyId;
 
@@ -24,10 +24,10 @@ impl TwoWay {
     /// Sets the address of a peer before this start: up to 6 requests are sent there if it has no configured
     /// address, otherwise one before those to the configured one. Call it before the first
     /// [`poll`](crate::seal::Seal::poll).
-    pub fn remember(&mut self, now: Instant, peer: usize, addresses: AddressPair) {
-        if let Some(peer) = self.peers.get_mut(peer) {
+    pub fn remember(&mut self, now: Instant, number: usize, addresses: AddressPair) {
+        if let Some(peer) = self.peers.get_mut(number) {
             peer.remember(now, addresses.canonical());
-            self.due = Some(now);
+            self.schedule.set(number, Some(now));
         }
     }
 
@@ -54,41 +54,43 @@ impl TwoWay {
     }
 
     /// Returns the peer that may be at `from`, without proof: the only one there, or else the only one
-    /// without a session.
+    /// without a session. Of many peers none is looked for: anybody can cause the search.
     pub(super) fn who_may(&self, from: Option<SocketAddr>) -> Option<usize> {
         let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = self.peers.iter().enumerate().filter(|(_, peer)| test(peer));
             let first = fitting.next()?;
             fitting.next().is_none().then_some(first.0)
         };
+        if self.has_many() {
+            return None;
+        }
         only(&|peer| from.is_some() && (peer.address == from || peer.home == from))
             .or_else(|| only(&|peer| peer.current().is_none()))
     }
 
     pub(in crate::seal) fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         let address = canonical(address);
-        for peer in self.peers.iter_mut().filter(|peer| peer.address == Some(address)) {
-            if peer.current().is_some() {
+        for (number, peer) in self.peers.iter_mut().enumerate() {
+            if peer.address == Some(address) && peer.current().is_some() {
                 peer.suspect(now);
-                self.due = timers::earlier(self.due, peer.timers.first());
+                self.schedule.by(number, peer.timers.first());
             }
         }
     }
 
     pub(in crate::seal) fn poll_unanswered(&mut self) -> Option<(usize, Unanswered)> {
-        if !self.has_unanswered {
-            return None;
+        while let Some(number) = self.unanswered.pop_front() {
+            if let Some(unanswered) = self.peers.get_mut(number).and_then(|peer| peer.unanswered.take()) {
+                return Some((number, unanswered));
+            }
         }
-        let mut peers = self.peers.iter_mut().enumerate();
-        let found = peers.find_map(|(number, peer)| Some((number, peer.unanswered.take()?)));
-        self.has_unanswered = found.is_some();
-        found
+        None
     }
 
     pub(in crate::seal) fn farewell(&mut self, now: Instant) {
-        for peer in &mut self.peers {
+        for (number, peer) in self.peers.iter_mut().enumerate() {
             peer.part(now);
+            self.schedule.set(number, peer.timers.first());
         }
-        self.due = Some(now);
     }
 }

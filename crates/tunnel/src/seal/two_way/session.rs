@@ -6,6 +6,7 @@ use thinair_wire::time::Instant;
 
 use crate::seal::direction::{Opener, Sealer};
 use crate::seal::handshake::{EndIdentity, SharedSecrets};
+use crate::seal::header::Index;
 use crate::seal::key_file::KeyId;
 use crate::site_config::Suite;
 
@@ -40,8 +41,8 @@ pub(super) struct Session {
     pub(super) sealer: Sealer,
     pub(super) opener: Opener,
     /// Index that we have assigned to it, and the one that the peer has assigned.
-    pub(super) ours: u8,
-    pub(super) theirs: u8,
+    pub(super) ours: Index,
+    pub(super) theirs: Index,
     /// Instance of the peer.
     pub(super) instance: [u8; 8],
     pub(super) hash: [u8; 32],
@@ -70,7 +71,7 @@ impl Session {
         suite: Suite,
         shared: &SharedSecrets,
         initiator: bool,
-        (ours, theirs): (u8, u8),
+        (ours, theirs): (Index, Index),
         key: KeyId,
         identity: &EndIdentity,
     ) -> Box<Self> {

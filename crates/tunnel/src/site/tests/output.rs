@@ -1,7 +1,7 @@
 //! The queue of outputs has room for those of any input, and its memory is bounded.
 
 use super::*;
-use crate::seal::PEERS;
+use crate::seal::FEW;
 
 /// A packet that its channel compresses; each number is another flow.
 fn packet(number: u8, octets: usize) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn hub() -> Host {
     let mut text = "[inside]\naddress = [\"10.0.0.1/16\"]\n[carrier]\nurl = \"udp://:7001\"\n\
                     [security]\ninsecure = true\n"
         .to_owned();
-    for peer in 1..=PEERS {
+    for peer in 1..=FEW {
         text += &format!(
             "[[peer]]\nname = \"p{peer}\"\naddress = \"127.0.0.1:{}\"\nallowed = [\"10.0.1.{peer}/32\"]\n",
             8_000 + peer
@@ -34,13 +34,13 @@ fn hub() -> Host {
 fn bodies_of_all_peers_go_in_one_pause() {
     let mut hub = hub();
     for round in 0..5 {
-        for peer in 1..=PEERS as u8 {
+        for peer in 1..=FEW as u8 {
             hub.site.handle_packet(Instant::from_millis(round), &packet(peer, 1_200));
         }
         hub.handle(|site| site.pause(Instant::from_millis(round)));
     }
     let drops = hub.site.counters().drops;
-    assert_eq!(hub.out.iter().map(|(to, _)| to).collect::<std::collections::BTreeSet<_>>().len(), PEERS);
+    assert_eq!(hub.out.iter().map(|(to, _)| to).collect::<std::collections::BTreeSet<_>>().len(), FEW);
     assert_eq!((drops.of(Drop::CarrierFull), drops.of(Drop::NoRoute)), (0, 0));
 }
 

@@ -9,7 +9,7 @@ use super::{CONFIRM, CONFIRMATIONS, DEAD, DEAD_UNHEARD, PeerState, RequestInFlig
 use crate::addresses::AddressPair;
 use crate::seal::cookie::{self, Cookie};
 use crate::seal::handshake::EndIdentity;
-use crate::seal::header::BARE_KEEPALIVE;
+use crate::seal::header::{BARE_KEEPALIVE, Index};
 use crate::seal::two_way::Over;
 use crate::seal::two_way::timers::PeerTimer;
 use crate::seal::{BodyFlags, Random};
@@ -18,8 +18,8 @@ use crate::seal::{BodyFlags, Random};
 const SUSPICION: Duration = Duration::from_secs(30);
 /// Minimum interval of requests.
 pub(super) const CALM: Duration = Duration::from_secs(1);
-/// Number of doublings of the waiting time for an answer, from 1 s to 16 s.
-const BACK_OFF: u32 = 4;
+/// Number of doublings of the waiting time for an answer, from 1 s to 4 s.
+const BACK_OFF: u32 = 2;
 /// Without pending packets: number of requests after which the waiting time is this one, or that of keepalives with as many
 /// octets.
 const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
@@ -52,7 +52,7 @@ impl PeerState {
         now: Instant,
         over: Over,
         ours: &EndIdentity,
-        spare: Option<u8>,
+        spare: Option<Index>,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) -> Option<Option<AddressPair>> {
@@ -110,6 +110,17 @@ impl PeerState {
         None
     }
 
+    /// True if the next datagram is a request, which is due.
+    pub(in crate::seal::two_way) fn is_asking(&self, now: Instant) -> bool {
+        self.timers.at(PeerTimer::Try).is_some_and(|at| at <= now)
+    }
+
+    /// True if the next request has a long index at an end with many peers. Every fourth one is for an end of an earlier
+    /// version.
+    pub(in crate::seal::two_way) fn asks_with_long(&self) -> bool {
+        self.attempts % 4 != 2
+    }
+
     /// Addresses of every other request to a peer whose datagrams leave from a certain own address: that of
     /// the route, as this end may have moved.
     fn elsewhere(&self) -> Option<AddressPair> {
@@ -122,7 +133,7 @@ impl PeerState {
         &mut self,
         now: Instant,
         ours: &EndIdentity,
-        (index, own): (u8, Option<IpAddr>),
+        (index, own): (Index, Option<IpAddr>),
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) {
@@ -196,7 +207,8 @@ impl PeerState {
     /// too frequent for the round trip: the pending one is given the time to be answered.
     pub(in crate::seal::two_way) fn answered_late(&mut self, now: Instant, answer: &[u8]) {
         let Some(given_up) = &mut self.given_up else { return };
-        if answer.get(1) != Some(&given_up.index) || given_up.initiation.finish(answer).is_none() {
+        if Index::of_handshake(answer) != Some(given_up.index) || given_up.initiation.finish(answer).is_none()
+        {
             return;
         }
         self.round_trip = now.since(given_up.since);

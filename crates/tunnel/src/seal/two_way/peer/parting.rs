@@ -5,6 +5,7 @@ use thinair_wire::time::Instant;
 use super::PeerState;
 use super::asking::CALM;
 use crate::seal::BodyFlags;
+use crate::seal::header::Index;
 use crate::seal::two_way::Over;
 use crate::seal::two_way::timers::{PeerTimer, Timers};
 
@@ -27,7 +28,7 @@ impl PeerState {
 
     /// Processes the other end's farewell for the session with that index. Returns false if it is not the
     /// current one.
-    pub(in crate::seal::two_way) fn close(&mut self, now: Instant, index: u8) -> bool {
+    pub(in crate::seal::two_way) fn close(&mut self, now: Instant, index: Index) -> bool {
         if self.current.as_ref().is_none_or(|current| current.ours != index) {
             return false;
         }
