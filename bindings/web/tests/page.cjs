@@ -413,7 +413,7 @@ async function traced(page, work) {
   const { traceEvents } = JSON.parse(await browser.stopTracing());
   const thread = ({ pid, tid }) => `${pid}:${tid}`;
   const mains = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(thread));
-  const tasks = traceEvents.filter((event) => event.dur !== undefined && mains.has(thread(event)));
+  const tasks = traceEvents.filter((event) => event.tdur !== undefined && mains.has(thread(event)));
   assert.ok(tasks.length > 100, `${tasks.length} tasks`);
   const longest = (key) => Math.max(...tasks.map((task) => task[key])) / 1000;
   return { ...done, longest: { processor: longest("tdur"), clock: longest("dur") } };
