@@ -60,7 +60,7 @@ async function open(t, { address = server.address, script, ...options } = {}) {
   page.on("pageerror", (error) => wrong.push(error.message));
   page.on("console", (message) => { if (message.type() === "error") wrong.push(message.text()); });
   t.after(() => {
-    assert.deepEqual(wrong, []);
+    assert.deepEqual(wrong.filter((message) => !page.expected?.test(message)), []);
     const elsewhere = page.requested.filter((url) => !url.startsWith(address.replace(/index\.html$/, "")) && !url.startsWith("blob:"));
     assert.deepEqual(elsewhere, []);
   });
@@ -293,14 +293,17 @@ test("flows are searched, filtered and sorted; of very many the smallest are one
   await shows(200, "");
   const largest = Math.max(...await page.evaluate(() => self.parts));
   t.diagnostic(`at most ${largest} elements at a time`);
-  assert.ok(largest <= 3_000);
+  assert.ok(largest <= 1_000);
   const heading = flows.locator("th:nth-child(4) button");
+  const firsts = [];
   for (const sign of [-1, 1]) {
     await heading.click();
     await shows(100, "");
     const numbers = (await flows.locator("tbody tr td:nth-child(4)").allTextContents()).map((text) => Number(text.replace(/\D/g, "")));
     assert.deepEqual(numbers, [...numbers].sort((a, b) => sign * (a - b)));
+    firsts.push(numbers[0]);
   }
+  assert.ok(firsts[0] > firsts[1], `${firsts}`);
   const lines = (await saved(page, "Flows (CSV)")).toString().trim().split("\n");
   assert.equal(lines.length, 1 + 10_202);
 });
@@ -379,16 +382,13 @@ test("nothing but the page itself is requested", async (t) => {
   assert.deepEqual(names.filter((name) => !own.includes(name)), []);
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
   t.diagnostic(`first paint after ${paint.toFixed(0)} ms`);
+  page.expected = /content security policy|connect-src|refused/i;
   const policy = await page.evaluate(async () => {
     const tried = [];
     for (const url of ["https://example.com/", "/some/where/app.js"]) tried.push(await fetch(url).then(() => "fetched", () => "refused"));
     return tried;
   });
   assert.deepEqual(policy, ["refused", "refused"]);
-  // Chromium has told of it.
-  assert.ok(isFirefox || page.wrong.length > 0);
-  assert.ok(page.wrong.every((message) => message.includes("Content Security Policy") || message.includes("refused")));
-  page.wrong.length = 0;
   page.requested.length = 0;
 });
 
