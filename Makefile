@@ -74,6 +74,8 @@ test: ## set up, then run every test
 	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
 	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
 	mkdir -p '$(TARGET)'
+	# The page, whose build is its own, while tests of networks wait.
+	nice scripts/web quick '$(TARGET)/web/page' >'$(TARGET)/web.log' 2>&1 & web=$$!
 	# Tests of networks wait more than they compute.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(nproc)))} scripts/tests 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
@@ -99,6 +101,9 @@ test: ## set up, then run every test
 	$(call heading,Python package)
 	wait $$python || { cat '$(TARGET)/python.log'; exit 1; }
 	tee -a '$(TARGET)/tests.log' <'$(TARGET)/python.log'
+	$(call heading,The page in browsers)
+	wait $$web || { cat '$(TARGET)/web.log'; exit 1; }
+	tee -a '$(TARGET)/tests.log' <'$(TARGET)/web.log'
 	$(call heading,Skipped tests)
 	scripts/skips '$(TARGET)/tests.log'
 	$(call heading,All tests passed)

@@ -27,6 +27,8 @@ let files = [];
 let tariffs = [];
 let example = null;
 let running = null;
+// The table of flows that is shown.
+let table = null;
 
 // ---- The analyzer.
 
@@ -83,8 +85,7 @@ function inPage() {
   let engine = null;
   const start = async () => {
     if (engine !== null) return;
-    await load("thinair.js");
-    await load("engine.js");
+    for (const name of ["thinair.js", "rows.js", "engine.js"]) await load(name);
     wasm_bindgen.initSync({ module: await module });
     engine = new Engine(() => {});
   };
@@ -92,7 +93,7 @@ function inPage() {
     const all = new Uint8Array(await file.arrayBuffer());
     return { name: file.name, size: file.size, octets: (from, to) => all.subarray(from, to) };
   };
-  const ask = async ({ files, options, tariff, kind }) => {
+  const ask = async ({ files, options, tariff, find, kind }) => {
     try {
       await start();
       if (files) {
@@ -100,6 +101,8 @@ function inPage() {
         // What is on the page is drawn before it stands still.
         await new Promise((resolve) => setTimeout(resolve, 50));
         onAnswer({ results: engine.analyze({ sources, options, tariff }) });
+      } else if (find) {
+        onAnswer({ found: engine.find(find) });
       } else if (kind) {
         onAnswer({ kind, blob: engine.document(kind) });
       } else {
@@ -116,6 +119,7 @@ function onAnswer(answer) {
   if (answer.progress) showProgress(answer.progress);
   if (answer.tariffs) offer(answer);
   if (answer.results) showResults(answer.results);
+  if (answer.found) table?.show(answer.found);
   if (answer.blob) save(answer);
   if (answer.error !== undefined) fail(answer.error);
 }
@@ -186,10 +190,10 @@ at("tariff").addEventListener("change", ({ target }) => {
   at("prices").value = tariffs[target.value] ?? "";
   analyze();
 });
-at("prices").addEventListener("change", ({ target }) => {
+at("prices").addEventListener("input", ({ target }) => {
   at("tariff").value = target.value.trim() === "" ? "" : "own";
-  analyze();
 });
+at("prices").addEventListener("change", analyze);
 at("options").addEventListener("change", analyze);
 at("again").addEventListener("click", analyze);
 at("inputs").addEventListener("submit", (event) => {
@@ -255,6 +259,8 @@ function clear() {
   for (const id of ["failure", "notes", "downloads"]) at(id).hidden = true;
   at("report").before(at("downloads"));
   for (const id of ["notes", "downloads", "report"]) at(id).replaceChildren();
+  at("report").removeAttribute("aria-busy");
+  table = null;
   document.title = "thinair: what packets cost";
 }
 
@@ -313,25 +319,36 @@ function showResults({ checked, notes, body, flows, configuration }) {
     at("notes").hidden = false;
     at("notes").append(...rest.map((note) => element("p", {}, note)));
   }
-  showReport(body, JSON.parse(flows));
   showDownloads(configuration);
-  at("report").querySelector("header").after(at("downloads"));
+  showReport(body, flows);
+}
+
+// The report is that of the command; its table of flows gives way to one of all flows. Its sections are drawn one by one, and the page
+// answers in between.
+async function showReport(body, flows) {
+  const report = new DOMParser().parseFromString(body, "text/html");
+  const [patterns, header, ...sections] = [report.querySelector(".patterns"), ...report.querySelector("main").children];
+  document.title = `${header.querySelector("h1").textContent} – thinair`;
+  at("report").setAttribute("aria-busy", "true");
+  at("report").replaceChildren(patterns, header, at("downloads"));
+  for (const section of sections) {
+    await new Promise((resolve) => setTimeout(resolve));
+    // Other results are being made since then.
+    if (!patterns.isConnected) return;
+    enliven(section);
+    if (section.querySelector("h2")?.textContent === "Flows") showFlows(section, flows);
+    at("report").append(section);
+  }
+  at("report").removeAttribute("aria-busy");
   say("The results are below.");
 }
 
-// The report is that of the command; its table of flows gives way to one of all flows.
-function showReport(body, flows) {
-  const report = new DOMParser().parseFromString(body, "text/html");
-  const parts = [report.querySelector(".patterns"), ...report.querySelector("main").children];
-  at("report").replaceChildren(...parts);
-  const heading = [...at("report").querySelectorAll("h2")].find((one) => one.textContent === "Flows");
-  const old = heading?.closest("section").querySelector("figure.table");
-  enliven(at("report"));
-  old?.replaceWith(flowTable(flows));
-  for (const words of heading?.closest("section").querySelectorAll(".fold > p") ?? []) {
+function showFlows(section, flows) {
+  table = flowTable(flows, (find) => analyzer.ask({ find }));
+  section.querySelector("figure.table")?.replaceWith(table.figure);
+  for (const words of section.querySelectorAll(".fold > p")) {
     words.textContent = words.textContent.replace(/ These flows are the largest;.*$/, "");
   }
-  document.title = `${at("report").querySelector("h1").textContent} – thinair`;
 }
 
 function showDownloads(configuration) {

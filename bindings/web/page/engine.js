@@ -13,6 +13,7 @@ class Engine {
     this.report = report;
     this.sources = [];
     this.pieces = [];
+    this.rows = null;
     this.panic = null;
     self.thinairRead = (file, position, out) => this.read(file, position, out);
     self.thinairWrite = (octets) => this.pieces.push(octets.slice());
@@ -35,13 +36,19 @@ class Engine {
     this.analysis = null;
     this.analysis = new wasm_bindgen.Analysis(options, tariff, sources.map(({ name }) => name));
     const { analysis } = this;
+    this.rows = new Rows(JSON.parse(analysis.flows()));
     return {
       checked,
       notes: analysis.notes(),
       body: analysis.body(),
-      flows: analysis.flows(),
+      flows: this.rows.head(),
       configuration: analysis.configuration(),
     };
+  }
+
+  // Returns rows of the table of flows, with the number of the question.
+  find(question) {
+    return { ...this.rows.find(question), number: question.number };
   }
 
   // Returns a document of the last results: "json", "csv" or "html".

@@ -1,7 +1,7 @@
 // The analyzer beside the page: the page answers while it works, and ends it to cancel.
 "use strict";
 
-importScripts("thinair.js", "engine.js");
+importScripts("thinair.js", "rows.js", "engine.js");
 
 const engine = new Engine((progress) => postMessage({ progress }));
 const reader = new FileReaderSync();
@@ -22,10 +22,11 @@ function source(file) {
   return { name: file.name, size: file.size, octets };
 }
 
-onmessage = ({ data: { module, files, options, tariff, kind } }) => {
+onmessage = ({ data: { module, files, options, tariff, find, kind } }) => {
   try {
     if (module) wasm_bindgen.initSync({ module });
     else if (files) postMessage({ results: engine.analyze({ sources: files.map(source), options, tariff }) });
+    else if (find) postMessage({ found: engine.find(find) });
     else if (kind) postMessage({ kind, blob: engine.document(kind) });
     else postMessage({ tariffs: wasm_bindgen.tariffs(), example: wasm_bindgen.example() });
   } catch (error) {

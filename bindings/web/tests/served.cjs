@@ -1,6 +1,8 @@
-// A web server for the page, and captures that are made for tests.
+// Web servers for the page, and captures that are made for tests.
 "use strict";
 
+const { spawn } = require("node:child_process");
+const { once } = require("node:events");
 const fs = require("node:fs");
 const http = require("node:http");
 const path = require("node:path");
@@ -22,6 +24,16 @@ async function serve(folder) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { address: `http://127.0.0.1:${server.address().port}/some/where/`, end: () => server.close() };
 }
+
+// Runs `thinair web` with options. Returns the address that it prints, its process, and a function that ends it.
+async function web(...options) {
+  const child = spawn(process.env.THINAIR_PAGE, ["web", ...options], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(child.stdout, "data");
+  return { address: line.toString().trim(), child, end: () => child.kill() };
+}
+
+// Reason for which tests of it are left out.
+const skip = process.env.THINAIR_PAGE ? false : "THINAIR_PAGE, a command with the feature `web`, is not set";
 
 // Writes a pcap file of UDP datagrams over IPv4, `packets` in number, that belong to `flows` flows by turns. Each has `payload` octets.
 function writeCapture(file, { packets, flows, payload = 32 }) {
@@ -69,4 +81,4 @@ function writeCapture(file, { packets, flows, payload = 32 }) {
   fs.closeSync(out);
 }
 
-module.exports = { serve, writeCapture };
+module.exports = { serve, skip, web, writeCapture };

@@ -44,6 +44,8 @@ pub mod terminal;
 mod tunnel;
 pub mod usage;
 pub mod values;
+#[cfg(feature = "web")]
+mod web;
 pub mod whole;
 
 #[cfg(feature = "coap")]
@@ -94,6 +96,9 @@ enum MainCommand {
     #[cfg(feature = "segment")]
     #[command(subcommand)]
     Segment(segment::SegmentCommand),
+    /// Serve the page that analyzes captures in a browser, on this machine
+    #[cfg(feature = "web")]
+    Web(web::WebArguments),
     /// Write man pages, and completions for bash, zsh and fish, into a folder
     #[cfg(feature = "manual")]
     #[command(hide = true)]
@@ -127,6 +132,8 @@ pub fn main() -> ExitCode {
         MainCommand::Coap(task) => coap::run(&task),
         #[cfg(feature = "segment")]
         MainCommand::Segment(task) => segment::run(&task),
+        #[cfg(feature = "web")]
+        MainCommand::Web(arguments) => web::run(&arguments),
         #[cfg(feature = "manual")]
         MainCommand::Manual(arguments) => manual::run(&arguments, self::command()),
         MainCommand::Moved(task) => Err(moved::error(task)),
