@@ -14,6 +14,7 @@
 mod context;
 mod contexts;
 mod key_exchange;
+mod keys;
 mod nonce;
 mod option;
 mod protect;
