@@ -39,12 +39,10 @@ impl Keys {
     /// Derives the keys. The length of the ID Context is below 256.
     pub(super) fn derive(parameters: &ContextParameters<'_>) -> Box<Self> {
         let mut keys = Box::<Self>::default();
-        keys.fill(parameters);
-        overwrite_stack::<STACK>();
+        overwriting_stack::<STACK, ()>(|| keys.fill(parameters));
         keys
     }
 
-    #[inline(never)]
     fn fill(&mut self, parameters: &ContextParameters<'_>) {
         let hkdf = Hkdf::<Sha256>::new(Some(parameters.master_salt), parameters.master_secret);
         let derive = |id: &[u8], label: &[u8], out: &mut [u8]| {
@@ -89,16 +87,20 @@ impl Drop for Keys {
 /// `Drop` of the key would overwrite it octet by octet, which takes longer than to protect a short message. The part of the stack on which
 /// it and its copies were is overwritten at once instead.
 pub(super) fn with_cipher<T>(key: &[u8; KEY], call: impl FnOnce(&Aead) -> T) -> T {
+    overwriting_stack::<STACK_OF_MESSAGE, T>(|| call(&ManuallyDrop::new(Aead::new(&(*key).into()))))
+}
+
+/// Calls a function, and overwrites `OCTETS` of the stack behind the caller, where the function has left copies of keys.
+pub fn overwriting_stack<const OCTETS: usize, T>(call: impl FnOnce() -> T) -> T {
     #[inline(never)]
-    fn prepared<T>(key: &[u8; KEY], call: impl FnOnce(&Aead) -> T) -> T {
-        call(&ManuallyDrop::new(Aead::new(&(*key).into())))
+    fn called<T>(call: impl FnOnce() -> T) -> T {
+        call()
     }
-    let result = prepared(key, call);
-    overwrite_stack::<STACK_OF_MESSAGE>();
+    let result = called(call);
+    overwrite_stack::<OCTETS>();
     result
 }
 
-/// Overwrites the stack behind the caller, where functions that have returned have left copies of keys.
 #[inline(never)]
 fn overwrite_stack<const OCTETS: usize>() {
     core::hint::black_box(&mut [0_u8; OCTETS]);
