@@ -193,6 +193,7 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 		cargo bench --locked -p thinair-rohc --bench instructions
 		cargo bench --locked -p thinair-ule --features fast-crc --bench instructions
 		cargo bench --locked -p thinair-coap --bench instructions
+		cargo bench --locked -p thinair-coap --features oscore --bench oscore
 		cargo bench --locked -p thinair-librohc --bench calls
 	else
 		echo "Instructions are not counted: valgrind is missing"

@@ -185,6 +185,12 @@ impl Policy {
     /// Acknowledgement: a separate response needs none.
     pub const CLIENT: Self = Self { tokens: Tokens::Sequence(3), ..Self::PROTECTED };
 
+    /// Policy of a client whose requests are protected by OSCORE, on any path. A response is bound to its request by the Partial IV
+    /// (RFC 8613, section 7): a Token has to distinguish requests under way, and nothing else (RFC 7252, section 5.3.1). Not for
+    /// DTLS, which binds no response: there a Token that returns may bring the response to an earlier request (RFC 9175, section
+    /// 4.2).
+    pub const OSCORE_CLIENT: Self = Self { tokens: Tokens::Sequence(1), ..Self::PROTECTED };
+
     /// Policy for a path without protection: RFC 9175, section 2.3, and RFC 7252, section 5.3.1.
     pub const INTERNET: Self = Self { amplification: Some(3), tokens: Tokens::Random(8), ..Self::PROTECTED };
 }

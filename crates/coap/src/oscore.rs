@@ -14,6 +14,7 @@
 mod context;
 mod contexts;
 mod key_exchange;
+mod keys;
 mod nonce;
 mod option;
 mod protect;
@@ -30,6 +31,7 @@ use crate::table::SlotKey;
 pub use context::{Context, ContextError, ContextParameters, MAX_ID, SequenceNumbers};
 pub(crate) use contexts::Contexts;
 pub use key_exchange::{Established, KeyExchange};
+pub use keys::overwriting_stack;
 pub(crate) use nonce::Id;
 pub use option::OscoreOption;
 pub use protect::{Binding, Protected, Unprotected};

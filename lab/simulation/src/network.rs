@@ -15,6 +15,7 @@ mod ip;
 #[cfg(target_os = "linux")]
 mod real_time;
 mod scenario;
+mod security;
 mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -3,6 +3,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "code of tests")]
 
+#[cfg(target_os = "linux")]
+pub mod memory;
 pub mod peer;
 #[cfg(target_os = "linux")]
 pub mod secure_coap;

@@ -96,6 +96,13 @@ impl Server {
         Self { child, scheme, port, log: Arc::default() }
     }
 
+    /// Returns the process of a server of ours.
+    pub fn process(&self) -> u32 {
+        // The child of `timeout`.
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        fs::read_to_string(children).unwrap().trim().parse().unwrap()
+    }
+
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }

@@ -123,9 +123,9 @@ pub(crate) struct RequestOptions {
     /// Block size in octets, a power of 2 from 16 to 1024 [default: 1024]
     #[arg(long, value_name = "N", value_parser = block_size, help_heading = "Transmission")]
     block_size: Option<BlockSize>,
-    /// Token length in octets, 1 to 8. Tokens to a server count from a random start
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
-    token_length: u8,
+    /// Token length in octets, 1 to 8 [default: 3; 1 with --oscore or --edhoc]. Tokens to a server count from a random start
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
+    token_length: Option<u8>,
     /// Maximum size of the response in octets; it is kept in memory
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 64 << 20, help_heading = "Transmission")]
     max_body: usize,
@@ -161,6 +161,8 @@ impl RequestOptions {
     /// Returns the settings of the endpoint.
     pub(crate) fn config(&self) -> Config {
         let config = Config::default();
+        let is_bound = self.oscore.is_some() || self.edhoc.is_some();
+        let policy = if is_bound { Policy::OSCORE_CLIENT } else { Policy::CLIENT };
         let transmission = Transmission {
             ack_timeout: self.ack_timeout.unwrap_or(config.timing.transmission.ack_timeout),
             ack_random_factor: self.ack_random_factor.unwrap_or(config.timing.transmission.ack_random_factor),
@@ -173,8 +175,8 @@ impl RequestOptions {
             limits: Limits { max_body: self.max_body, ..config.limits },
             policy: Policy {
                 block_size: self.block_size.unwrap_or(config.policy.block_size),
-                tokens: Tokens::Sequence(self.token_length),
-                ..Policy::CLIENT
+                tokens: self.token_length.map_or(policy.tokens, Tokens::Sequence),
+                ..policy
             },
         }
     }

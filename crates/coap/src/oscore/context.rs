@@ -3,21 +3,15 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use hkdf::Hkdf;
-use sha2::Sha256;
-use zeroize::Zeroizing;
-
-use super::nonce::{ALGORITHM, Id, MAX_NUMBER, NONCE};
+use super::keys::{KEY, Keys};
+use super::nonce::{Id, MAX_NUMBER};
 use super::window::ReplayWindow;
 
 /// Longest Sender ID and Recipient ID, in octets. RFC 8613, section 3.3.
 pub const MAX_ID: usize = 7;
 
 /// Longest ID Context, in octets: messages have room for it beside a block of 1,024 octets.
-const MAX_ID_CONTEXT: usize = 32;
-
-/// Octets of a key of AES-CCM-16-64-128.
-pub(super) const KEY: usize = 16;
+pub(super) const MAX_ID_CONTEXT: usize = 32;
 
 /// Input of the key derivation, common to both ends but for the identifiers, which are exchanged. RFC 8613, section 3.2.
 #[derive(Clone, Copy)]
@@ -89,9 +83,7 @@ impl<F: FnMut(u64) -> Option<u64> + Send> SequenceNumbers for F {
 /// **A Sender Sequence Number must never be used twice**, also not by another process, after a restart, or by a copy of the
 /// context: two messages with one nonce reveal their contents, and messages can be forged. [`SequenceNumbers`] are for that.
 pub struct Context {
-    pub(super) common_iv: [u8; NONCE],
-    pub(super) sender_key: Zeroizing<[u8; KEY]>,
-    pub(super) recipient_key: Zeroizing<[u8; KEY]>,
+    pub(super) keys: Box<Keys>,
     pub(super) sender_id: Id,
     pub(super) recipient_id: Id,
     pub(super) id_context: Option<Box<[u8]>>,
@@ -134,31 +126,8 @@ impl Context {
         if sender_id == recipient_id {
             return Err(ContextError::EqualIds);
         }
-        let hkdf = Hkdf::<Sha256>::new(Some(parameters.master_salt), parameters.master_secret);
-        let derive = |id: &[u8], label: &[u8], out: &mut [u8]| {
-            let id_context = parameters.id_context;
-            // info = [id, id_context / nil, alg_aead, type, L], each with a head of one octet.
-            let bytes = |octets: &[u8]| head(0x40, octets.len());
-            let (length, context) = ([out.len() as u8], id_context.map_or(Head::NIL, bytes));
-            let info = [
-                &[0x85],
-                bytes(id).octets(),
-                id,
-                context.octets(),
-                id_context.unwrap_or_default(),
-                &[ALGORITHM],
-                head(0x60, label.len()).octets(),
-                label,
-                &length,
-            ]
-            .concat();
-            // L is below 24, so that it is an octet of CBOR, and far below the limit of HKDF.
-            hkdf.expand(&info, out).expect("a key is shorter than 8,160 octets");
-        };
-        let mut context = Self {
-            common_iv: [0; NONCE],
-            sender_key: Zeroizing::default(),
-            recipient_key: Zeroizing::default(),
+        Ok(Self {
+            keys: Keys::derive(parameters),
             sender_id,
             recipient_id,
             id_context: parameters.id_context.map(Into::into),
@@ -168,11 +137,7 @@ impl Context {
             end: next,
             numbers: Box::new(numbers),
             window: is_new.then(ReplayWindow::default),
-        };
-        derive(parameters.sender_id, b"Key", &mut context.sender_key[..]);
-        derive(parameters.recipient_id, b"Key", &mut context.recipient_key[..]);
-        derive(&[], b"IV", &mut context.common_iv);
-        Ok(context)
+        })
     }
 
     /// Sends this message 3 of EDHOC with each request until the first response: the other end derives the context from it.
@@ -247,28 +212,5 @@ impl fmt::Debug for ContextParameters<'_> {
             .field("sender_id", &self.sender_id)
             .field("recipient_id", &self.recipient_id)
             .finish_non_exhaustive()
-    }
-}
-
-/// Head of a CBOR string, or `nil`.
-struct Head {
-    octets: [u8; 2],
-    len: usize,
-}
-
-impl Head {
-    const NIL: Self = Self { octets: [0xF6, 0], len: 1 };
-
-    fn octets(&self) -> &[u8] {
-        self.octets.get(..self.len).unwrap_or_default()
-    }
-}
-
-/// Returns the head of a string of less than 256 octets. RFC 8949, section 3.
-const fn head(major: u8, len: usize) -> Head {
-    if len < 24 {
-        Head { octets: [major | len as u8, 0], len: 1 }
-    } else {
-        Head { octets: [major | 24, len as u8], len: 2 }
     }
 }

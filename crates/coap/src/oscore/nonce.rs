@@ -43,56 +43,56 @@ impl PartialIv {
     }
 
     pub(super) fn octets(&self) -> &[u8] {
-        let first = self.0.iter().position(|octet| *octet != 0).unwrap_or(7);
-        self.0.get(first..).unwrap_or_default()
+        let zeros = u64::from_be_bytes(self.0).leading_zeros() as usize / 8;
+        self.0.get(zeros.min(7)..).unwrap_or_default()
     }
 }
 
 /// Returns the nonce of the Partial IV `number` of the endpoint `id`. RFC 8613, section 5.2.
-pub(super) fn nonce(common_iv: &[u8; NONCE], id: &Id, number: u64) -> [u8; NONCE] {
-    let mut nonce = [0; NONCE];
-    nonce[0] = id.len;
-    let padding = MAX_ID - id.octets().len();
-    nonce[1 + padding..=MAX_ID].copy_from_slice(id.octets());
-    nonce[1 + MAX_ID..].copy_from_slice(&number.to_be_bytes()[8 - PartialIv::MOST..]);
-    nonce.iter_mut().zip(common_iv).for_each(|(octet, common)| *octet ^= common);
+pub(super) fn nonce(common_iv: u128, id: &Id, number: u64) -> [u8; NONCE] {
+    // The length of the identifier, the identifier after zeros, and the Partial IV after zeros; as numbers, since of a short message
+    // such steps take as long as its encryption.
+    let [a, b, c, d, e, f, g] = id.octets;
+    let padded = u64::from_be_bytes([a, b, c, d, e, f, g, 0]) >> 8 >> (8 * (MAX_ID - usize::from(id.len)));
+    let (len, padded, number) = (u128::from(id.len), u128::from(padded), u128::from(number));
+    let nonce =
+        common_iv ^ (len << (8 * (MAX_ID + PartialIv::MOST)) | padded << (8 * PartialIv::MOST) | number);
+    let [_, _, _, nonce @ ..] = nonce.to_be_bytes();
     nonce
 }
 
 /// Additional authenticated data: `Enc_structure` around `external_aad`. RFC 8613, section 5.4.
 pub(super) struct Aad {
-    octets: [u8; Self::MOST],
+    octets: [u8; Self::ROOM],
     len: usize,
 }
 
 impl Aad {
     /// `[ "Encrypt0", h'', ` in CBOR.
     const FRONT: &'static [u8; 11] = b"\x83\x68Encrypt0\x40";
-    const MOST: usize = 11 + 1 + 4 + 1 + MAX_ID + 1 + PartialIv::MOST + 1;
+    /// Octets of the largest one, and those that the last number is written beyond itself.
+    const ROOM: usize = 11 + 1 + 4 + 1 + MAX_ID + 1 + 8;
 
     /// Returns that of a request with this kid and Partial IV, and of its responses.
     pub(super) fn new(kid: &Id, number: u64) -> Self {
-        let (kid, number) = (kid.octets(), PartialIv::new(number));
-        let number = number.octets();
-        let mut aad = Self { octets: [0; Self::MOST], len: 0 };
+        let (kid_len, number_len) = (usize::from(kid.len), PartialIv::new(number).octets().len());
         // The array has 5 elements: 1, [alg_aead], request_kid, request_piv, and no Class I options.
-        let array = 4 + 1 + kid.len() + 1 + number.len() + 1;
+        let array = 4 + 1 + kid_len + 1 + number_len + 1;
         // A string of less than 24 octets has a head of one.
-        let bytes = |len: usize| [0x40 | len as u8];
-        for part in [
-            Self::FRONT,
-            &bytes(array)[..],
-            &[0x85, 0x01, 0x81, ALGORITHM],
-            &bytes(kid.len()),
-            kid,
-            &bytes(number.len()),
-            number,
-            &bytes(0),
-        ] {
-            aad.octets[aad.len..aad.len + part.len()].copy_from_slice(part);
-            aad.len += part.len();
-        }
-        aad
+        let bytes = |len: usize| 0x40 | len as u8;
+        let mut octets = [0; Self::ROOM];
+        octets[..11].copy_from_slice(Self::FRONT);
+        octets[11] = bytes(array);
+        octets[12..16].copy_from_slice(&[0x85, 0x01, 0x81, ALGORITHM]);
+        octets[16] = bytes(kid_len);
+        // All octets of an identifier, and 8 of a number, in one step each: those that are too many are overwritten.
+        octets[17..17 + MAX_ID].copy_from_slice(&kid.octets);
+        let at = 17 + kid_len;
+        octets[at] = bytes(number_len);
+        octets[at + 1..at + 9].copy_from_slice(&(number << (64 - 8 * number_len)).to_be_bytes());
+        let end = at + 1 + number_len;
+        octets[end] = bytes(0);
+        Self { octets, len: end + 1 }
     }
 
     pub(super) fn octets(&self) -> &[u8] {
@@ -114,7 +114,7 @@ mod tests {
             b"\x83\x68Encrypt0\x40\x49\x85\x01\x81\x0a\x41\x00\x41\x25\x40"
         );
         let most = Aad::new(&Id::new(&[7; MAX_ID]).unwrap(), MAX_NUMBER);
-        assert_eq!(most.octets().len(), Aad::MOST);
+        assert_eq!(most.octets().len(), 11 + 1 + 4 + 1 + MAX_ID + 1 + PartialIv::MOST + 1);
         assert_eq!(Id::new(&[7; MAX_ID + 1]), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Value of the OSCORE option: the compressed COSE object without its ciphertext. RFC 8613, section 6.1.
 
+use super::context::MAX_ID_CONTEXT;
 use super::nonce::{MAX_NUMBER, PartialIv};
 use super::{MAX_ID, OscoreError};
 
@@ -59,8 +60,16 @@ impl<'a> OscoreOption<'a> {
         }
     }
 
+    /// Room for the longest value of a context.
+    pub(super) const ROOM: usize = Self::MOST + 1 + MAX_ID_CONTEXT;
+
     /// Encodes the value. `None` if the Partial IV, the kid context (255 octets) or the kid is too long.
     pub fn write(&self) -> Option<alloc::vec::Vec<u8>> {
+        self.encode(&mut [0; Self::MOST + 1 + 255]).map(Into::into)
+    }
+
+    /// Encodes the value into `out`. `None` if something is too long.
+    pub(super) fn encode<'o>(&self, out: &'o mut [u8]) -> Option<&'o [u8]> {
         let number = match self.partial_iv {
             Some(number) if number > MAX_NUMBER => return None,
             number => number.map(PartialIv::new),
@@ -73,17 +82,23 @@ impl<'a> OscoreOption<'a> {
         let flags = number.len() as u8
             | if self.kid.is_some() { KID } else { 0 }
             | if self.kid_context.is_some() { KID_CONTEXT } else { 0 };
-        let mut value = alloc::vec::Vec::with_capacity(Self::MOST + context.len());
-        if flags != 0 {
-            value.push(flags);
+        if flags == 0 {
+            return Some(&[]);
         }
-        value.extend_from_slice(number);
+        let (first, rest) = out.split_first_mut()?;
+        *first = flags;
+        let (place, mut rest) = rest.split_at_mut_checked(number.len())?;
+        place.copy_from_slice(number);
+        let mut end = 1 + number.len() + kid.len();
         if self.kid_context.is_some() {
-            value.push(u8::try_from(context.len()).ok()?);
+            let (len, behind) = rest.split_first_mut()?;
+            *len = u8::try_from(context.len()).ok()?;
+            let (place, behind) = behind.split_at_mut_checked(context.len())?;
+            place.copy_from_slice(context);
+            (rest, end) = (behind, end + 1 + context.len());
         }
-        value.extend_from_slice(context);
-        value.extend_from_slice(kid);
-        Some(value)
+        rest.get_mut(..kid.len())?.copy_from_slice(kid);
+        out.get(..end)
     }
 }
 

@@ -2,12 +2,10 @@
 
 use alloc::vec::Vec;
 
-use aes::Aes128;
-use ccm::Ccm;
-use ccm::aead::consts::{U8, U13};
-use ccm::aead::{AeadInOut, KeyInit, Tag};
+use ccm::aead::{AeadInOut, Tag};
 
-use super::context::{Context, KEY};
+use super::context::Context;
+use super::keys::{Aead, with_cipher};
 use super::nonce::{Aad, Id, NONCE, nonce};
 use super::window::ReplayWindow;
 use super::{OscoreError, OscoreOption, key_exchange};
@@ -15,9 +13,6 @@ use crate::code::{self, Code};
 use crate::message::split;
 use crate::number;
 use crate::option::{OptionList, Options};
-
-/// AES-CCM-16-64-128. RFC 9053, section 4.2.
-type Aead = Ccm<Aes128, U8, U13>;
 
 /// Octets of the tag.
 const TAG: usize = 8;
@@ -88,8 +83,7 @@ impl Context {
             kid: Some(self.sender_id.octets()),
         };
         let aad = Aad::new(&self.sender_id, number);
-        let nonce = nonce(&self.common_iv, &self.sender_id, number);
-        let value = value.write()?;
+        let nonce = nonce(self.keys.common_iv, &self.sender_id, number);
         let mut protected = self.protect(method, options, payload, &value, &nonce, &aad)?;
         if let Some(message_3) = &self.message_3 {
             protected.options.push(number::EDHOC, &[]);
@@ -111,54 +105,66 @@ impl Context {
         let aad = Aad::new(&self.recipient_id, number);
         let is_first = self.window.as_mut().is_some_and(|window| window.answer(number));
         let (value, nonce) = if is_first {
-            (Vec::new(), nonce(&self.common_iv, &self.recipient_id, number))
+            (OscoreOption::default(), nonce(self.keys.common_iv, &self.recipient_id, number))
         } else {
             let number = self.take_number()?;
-            let value = OscoreOption { partial_iv: Some(number), ..OscoreOption::default() }.write()?;
-            (value, nonce(&self.common_iv, &self.sender_id, number))
+            let value = OscoreOption { partial_iv: Some(number), ..OscoreOption::default() };
+            (value, nonce(self.keys.common_iv, &self.sender_id, number))
         };
         self.protect(response, options, payload, &value, &nonce, &aad)
     }
 
+    #[inline]
     fn protect(
         &self,
         code: Code,
         options: &Options<'_>,
         payload: &[u8],
-        value: &[u8],
+        value: &OscoreOption<'_>,
         nonce: &[u8; NONCE],
         aad: &Aad,
     ) -> Option<Protected> {
-        // Section 4.2.
-        let outer = match (code.class(), options.first(number::OBSERVE)) {
-            (0, None) => Code::POST,
-            (0, Some(_)) => code::FETCH,
-            (_, None) => Code::CHANGED,
-            (_, Some(_)) => Code::CONTENT,
-        };
-        let (mut inner, mut list) = (OptionList::new(), OptionList::new());
-        for option in options.iter() {
-            match option.number {
-                number::OBSERVE => {
-                    list.push(number::OBSERVE, option.value);
-                    // Its value in a notification is empty: section 4.1.3.5.2.
-                    let value = if code.class() == 0 { option.value } else { &[] };
-                    inner.push(number::OBSERVE, value);
+        // Most messages have inner options alone, which are copied as they are.
+        let is_inner =
+            options.iter().all(|option| option.number != number::OBSERVE && !is_outer(option.number));
+        let (mut list, mut divided, mut is_observed) = (OptionList::new(), None, false);
+        if !is_inner {
+            let inner = divided.insert(OptionList::new());
+            for option in options.iter() {
+                match option.number {
+                    number::OBSERVE => {
+                        is_observed = true;
+                        list.push(number::OBSERVE, option.value);
+                        // Its value in a notification is empty: section 4.1.3.5.2.
+                        let value = if code.class() == 0 { option.value } else { &[] };
+                        inner.push(number::OBSERVE, value);
+                    }
+                    number if is_outer(number) => list.push(number, option.value),
+                    number => inner.push(number, option.value),
                 }
-                number if is_outer(number) => list.push(number, option.value),
-                number => inner.push(number, option.value),
             }
         }
-        list.push(number::OSCORE, value);
-        let marker: &[u8] = if payload.is_empty() { &[] } else { &[0xFF] };
-        let mut octets = Vec::with_capacity(1 + inner.octets().len() + 1 + payload.len() + TAG);
-        [&[code.0], inner.octets(), marker, payload]
-            .into_iter()
-            .for_each(|part| octets.extend_from_slice(part));
-        let tag = cipher(&self.sender_key)
-            .encrypt_inout_detached(&(*nonce).into(), aad.octets(), octets.as_mut_slice().into())
-            .ok()?;
-        octets.extend_from_slice(&tag);
+        let inner = divided.as_ref().map_or(options.octets(), OptionList::octets);
+        // Section 4.2.
+        let outer = match (code.class(), is_observed) {
+            (0, false) => Code::POST,
+            (0, true) => code::FETCH,
+            (_, false) => Code::CHANGED,
+            (_, true) => Code::CONTENT,
+        };
+        list.push(number::OSCORE, value.encode(&mut [0; OscoreOption::ROOM])?);
+        let mut octets = Vec::with_capacity(1 + inner.len() + 1 + payload.len() + TAG);
+        octets.push(code.0);
+        octets.extend_from_slice(inner);
+        if !payload.is_empty() {
+            octets.push(0xFF);
+            octets.extend_from_slice(payload);
+        }
+        let plaintext = octets.as_mut_slice().into();
+        let tag = with_cipher(&self.keys.sender, |cipher| {
+            cipher.encrypt_inout_detached(&(*nonce).into(), aad.octets(), plaintext)
+        });
+        octets.extend_from_slice(&tag.ok()?);
         Some(Protected { code: outer, options: list, payload: octets })
     }
 
@@ -174,14 +180,14 @@ impl Context {
         options: &Options<'_>,
         payload: &[u8],
     ) -> Result<(Unprotected, Binding), OscoreError> {
-        let value = OscoreOption::read(options.first(number::OSCORE).ok_or(OscoreError::Malformed)?)?;
+        let (value, others) = outer_options(options)?;
         let number = value.partial_iv.ok_or(OscoreError::Malformed)?;
         if self.window.is_some_and(|window| !window.allows(number)) {
             return Err(OscoreError::Replayed);
         }
-        let nonce = nonce(&self.common_iv, &self.recipient_id, number);
+        let nonce = nonce(self.keys.common_iv, &self.recipient_id, number);
         let aad = Aad::new(&self.recipient_id, number);
-        let request = self.unprotect(options, payload, &nonce, &aad)?;
+        let request = self.unprotect(others, payload, &nonce, &aad)?;
         if let Some(window) = &mut self.window {
             window.receive(number);
         }
@@ -208,41 +214,40 @@ impl Context {
         options: &Options<'_>,
         payload: &[u8],
     ) -> Result<Unprotected, OscoreError> {
-        let value = OscoreOption::read(options.first(number::OSCORE).ok_or(OscoreError::Malformed)?)?;
+        let (value, others) = outer_options(options)?;
         let nonce = match value.partial_iv {
-            Some(number) => nonce(&self.common_iv, &self.recipient_id, number),
-            None => nonce(&self.common_iv, &self.sender_id, request.0),
+            Some(number) => nonce(self.keys.common_iv, &self.recipient_id, number),
+            None => nonce(self.keys.common_iv, &self.sender_id, request.0),
         };
         let aad = Aad::new(&self.sender_id, request.0);
-        let response = self.unprotect(options, payload, &nonce, &aad)?;
+        let response = self.unprotect(others, payload, &nonce, &aad)?;
         self.message_3 = None;
         Ok(Unprotected { partial_iv: value.partial_iv, ..response })
     }
 
+    /// Unprotects a message. `outer`: its options, unless there is the OSCORE option alone.
+    #[inline]
     fn unprotect(
         &self,
-        outer: &Options<'_>,
+        outer: Option<&Options<'_>>,
         payload: &[u8],
         nonce: &[u8; NONCE],
         aad: &Aad,
     ) -> Result<Unprotected, OscoreError> {
         let (ciphertext, tag) = payload.split_last_chunk::<TAG>().ok_or(OscoreError::Malformed)?;
         let mut octets = ciphertext.to_vec();
-        cipher(&self.recipient_key)
-            .decrypt_inout_detached(
-                &(*nonce).into(),
-                aad.octets(),
-                octets.as_mut_slice().into(),
-                &Tag::<Aead>::from(*tag),
-            )
-            .map_err(|_| OscoreError::Forged)?;
+        let (buffer, tag) = (octets.as_mut_slice().into(), Tag::<Aead>::from(*tag));
+        let opened = with_cipher(&self.keys.recipient, |cipher| {
+            cipher.decrypt_inout_detached(&(*nonce).into(), aad.octets(), buffer, &tag)
+        });
+        opened.map_err(|_| OscoreError::Forged)?;
         let (code, rest) = octets.split_first().ok_or(OscoreError::Malformed)?;
         let (inner, inner_payload) = split(rest, |_| {}).map_err(|_| OscoreError::Malformed)?;
         // An outer option of which there is an inner one is discarded: section 8.2.
         let unprotected =
             |number| is_outer(number) && number != number::OSCORE && inner.first(number).is_none();
         let (code, payload) = (Code(*code), inner_payload.len());
-        if outer.iter().any(|option| unprotected(option.number)) {
+        if let Some(outer) = outer.filter(|outer| outer.iter().any(|option| unprotected(option.number))) {
             let mut merged = OptionList::copied(&inner);
             let outer = outer.iter().filter(|option| unprotected(option.number));
             outer.for_each(|option| merged.push(option.number, option.value));
@@ -253,6 +258,20 @@ impl Context {
         let options = 1 + inner.octets().len();
         Ok(Unprotected { code, options, payload: octets.len() - payload, octets, partial_iv: None })
     }
+}
+
+/// Returns the value of the OSCORE option, and the options if there are others.
+fn outer_options<'o>(
+    options: &'o Options<'_>,
+) -> Result<(OscoreOption<'o>, Option<&'o Options<'o>>), OscoreError> {
+    let (mut value, mut others) = (None, None);
+    for option in options.iter() {
+        match option.number {
+            number::OSCORE if value.is_none() => value = Some(option.value),
+            _ => others = Some(options),
+        }
+    }
+    Ok((OscoreOption::read(value.ok_or(OscoreError::Malformed)?)?, others))
 }
 
 /// True for an option of Class U alone: it is read by proxies, and not protected. RFC 8613, figure 5; RFC 8768, section 5.
@@ -266,10 +285,6 @@ const fn is_outer(number: u16) -> bool {
             | number::PROXY_URI
             | number::PROXY_SCHEME
     )
-}
-
-fn cipher(key: &[u8; KEY]) -> Aead {
-    Aead::new(&(*key).into())
 }
 
 /// Returns the ID in an option, if it is short enough to be that of a context.

@@ -87,11 +87,12 @@ fn keys_are_those_of_appendices_c_1_to_c_3() {
         ),
     ];
     for ((client, server), sender, recipient, common_iv) in vectors {
-        assert_eq!(client.sender_key[..], hex(sender));
-        assert_eq!(client.recipient_key[..], hex(recipient));
-        assert_eq!(client.common_iv[..], hex(common_iv));
-        assert_eq!((&server.sender_key, &server.recipient_key), (&client.recipient_key, &client.sender_key));
-        assert_eq!(server.common_iv, client.common_iv);
+        assert_eq!(client.keys.sender[..], hex(sender));
+        assert_eq!(client.keys.recipient[..], hex(recipient));
+        assert_eq!(client.keys.common_iv.to_be_bytes()[3..], hex(common_iv));
+        let (ours, theirs) = (&client.keys, &server.keys);
+        assert_eq!((theirs.sender, theirs.recipient), (ours.recipient, ours.sender));
+        assert_eq!(theirs.common_iv, ours.common_iv);
     }
 }
 
@@ -198,7 +199,6 @@ fn nothing_is_protected_with_a_number_that_is_not_reserved() {
 
 #[test]
 fn contexts_of_10_000_peers_are_small_and_found_at_once() {
-    assert!(size_of::<Context>() <= 400, "{}", size_of::<Context>());
     let mut contexts = Contexts::new(7);
     let mut clients = Vec::new();
     for number in 0..10_000_u16 {
@@ -206,9 +206,12 @@ fn contexts_of_10_000_peers_are_small_and_found_at_once() {
         contexts.insert(server).unwrap();
         clients.push(client);
     }
-    std::println!("{} octets for 10,000 contexts", contexts.capacity());
-    assert!(contexts.capacity() <= 5_000_000, "{}", contexts.capacity());
-    assert!(size_of::<Context>() - size_of::<window::ReplayWindow>() <= 400, "{}", size_of::<Context>());
+    let (context, window) =
+        (size_of::<Context>() + size_of::<keys::Keys>(), size_of::<window::ReplayWindow>());
+    // The allocator adds 16 octets to the keys of each.
+    let octets = contexts.capacity() + 10_000 * (size_of::<keys::Keys>() + 16);
+    std::println!("a context has {context} octets with its window of {window}, and 10,000 have {octets}");
+    assert!(context - window <= 400 && octets <= 5_000_000);
     assert_eq!(contexts.insert(ends(SALT, None, &[0, 7], b"s", 0).1), Err(ContextError::Ambiguous));
     let mut found = std::collections::BTreeSet::new();
     for client in &mut clients {

@@ -12,8 +12,13 @@ use crate::form::{Figures, Named};
 use crate::paper::{PaperError, RunPlan};
 
 /// Services with persistent connections, and CoAP, which needs none, for comparison.
-pub(super) const SERVICES: [FetchService; 4] =
-    [FetchService::Coap, FetchService::CoapTcp, FetchService::Http, FetchService::IotSpdy];
+pub(super) const SERVICES: [FetchService; 5] = [
+    FetchService::Coap,
+    FetchService::CoapOscore,
+    FetchService::CoapTcp,
+    FetchService::Http,
+    FetchService::IotSpdy,
+];
 
 /// Sizes of the objects, in octets.
 pub(super) const SIZES: [usize; 2] = [10, 1_000];

@@ -87,6 +87,12 @@ fn without_real_time_there_is_virtual_time_and_it_says_so() {
         assert!(next.is_some() && next < first, "{service}");
     }
     assert_eq!(ours("virtual/http/20k/128/10/kept/plain/next/packets"), Some(3.0));
+    // OSCORE has no handshake, and 25 octets more than CoAP without protection.
+    for which in ["first", "next"] {
+        let octets = ["coap", "coap-oscore"]
+            .map(|service| ours(&format!("virtual/{service}/20k/128/10/kept/plain/{which}/octets")));
+        assert_eq!(octets, [Some(80.0), Some(105.0)], "{which}");
+    }
     assert_eq!(ours("virtual/rohc/u/altered"), Some(0.0));
     assert_eq!(ours("virtual/rohc/o/altered"), Some(0.0));
     assert!(ours("virtual/rohc/o/compared") > Some(10_000.0));

@@ -52,6 +52,7 @@ pub(super) const CROWDS: [u16; 3] = [5, 20, 50];
 pub(super) const fn name(service: FetchService) -> &'static str {
     match service {
         FetchService::Coap => "coap",
+        FetchService::CoapOscore => "coap-oscore",
         FetchService::CoapTcp => "coap-tcp",
         FetchService::Http => "http",
         FetchService::IotHttp => "iot-http",

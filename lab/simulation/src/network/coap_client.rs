@@ -3,11 +3,13 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use thinair_coap::oscore::ContextId;
 use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Request};
 use thinair_wire::time::Instant;
 
 use super::NetworkHost;
 use super::ip::{self, HostSocket, PacketSender, Payload};
+use super::security::contexts;
 use super::stream::TcpStream;
 use crate::streams::RandomStream;
 use crate::tcp;
@@ -48,6 +50,8 @@ pub enum MessageTransport {
         /// Additional octets.
         protection: usize,
     },
+    /// One datagram per message, protected by OSCORE (RFC 8613). Each client has a security context.
+    Oscore,
     /// Stream (RFC 8323), which is opened at the start of time.
     Tcp(tcp::TcpConfig),
 }
@@ -80,6 +84,8 @@ pub struct CoapClient {
     stream: Option<TcpStream>,
     /// Additional octets after each message.
     protection: usize,
+    /// Security context of the requests.
+    context: Option<ContextId>,
     requests: Requests,
     next: Option<Instant>,
     under_way: BTreeMap<CallId, usize>,
@@ -100,21 +106,25 @@ impl CoapClient {
         mut choices: RandomStream,
     ) -> Self {
         let identification = choices.next_u64() as u16;
-        let (mut stream, mut protection) = (None, 0);
+        let (mut stream, mut protection, mut own) = (None, 0, None);
         match transport {
             MessageTransport::Udp { protection: octets } => protection = octets,
+            MessageTransport::Oscore => own = Some(contexts(socket.address).0),
             MessageTransport::Tcp(tcp) => {
                 stream = Some(TcpStream::connect(tcp, Instant::ZERO, choices.next_u64() as u32));
             }
         }
+        let mut endpoint = Endpoint::new(config, move || choices.next_u64());
+        let context = own.map(|own| endpoint.add_context(own).expect("it is the only one"));
         Self {
             buffer: vec![0; config.limits.max_message + protection],
-            endpoint: Endpoint::new(config, move || choices.next_u64()),
+            endpoint,
             socket,
             server,
             sender: PacketSender::connected(identification),
             stream,
             protection,
+            context,
             next: (requests.count > 0).then_some(requests.start),
             requests,
             under_way: BTreeMap::new(),
@@ -182,7 +192,12 @@ impl CoapClient {
             }
             let number = self.exchanges.len();
             self.exchanges.push(ClientExchange { made, ended: None, error: None });
-            match self.endpoint.request(now, self.server, &self.requests.request) {
+            let request = &self.requests.request;
+            let call = match self.context {
+                Some(context) => self.endpoint.request_protected(now, self.server, request, context),
+                None => self.endpoint.request(now, self.server, request),
+            };
+            match call {
                 Ok(call) => {
                     self.under_way.insert(call, number);
                 }

@@ -6,7 +6,8 @@ use thinair_coap::{Config, Counters, Endpoint, Event, Response};
 use thinair_wire::time::Instant;
 
 use super::NetworkHost;
-use super::ip::{self, HostSocket, PacketSender, Payload};
+use super::ip::{self, Address, HostSocket, PacketSender, Payload};
+use super::security::contexts;
 use super::stream::TcpStream;
 use crate::streams::RandomStream;
 use crate::tcp::{self, TcpSegment};
@@ -55,6 +56,11 @@ impl CoapServer {
     /// Counts its datagrams in random steps: [`PacketSender::stepping`].
     pub(super) fn stepping(self, mut steps: RandomStream) -> Self {
         Self { sender: PacketSender::stepping(steps.next_u64() as u16, steps), ..self }
+    }
+
+    /// Adds the OSCORE context of the client at this address.
+    pub(super) fn accept(&mut self, client: Address) {
+        self.endpoint.add_context(contexts(client).1).expect("every client has another identifier");
     }
 
     /// Counters of the message layer.

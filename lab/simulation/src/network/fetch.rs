@@ -63,6 +63,8 @@ const OPTIONS: u16 = 40;
 pub enum FetchService {
     /// CoAP over UDP, confirmable. Larger packets are fragmented by IP.
     Coap,
+    /// CoAP over UDP, protected by OSCORE: RFC 8613.
+    CoapOscore,
     /// CoAP over TCP, with a persistent connection: RFC 8323.
     CoapTcp,
     /// HTTP/1.1 with a minimal head, over TCP without Fast Open.
@@ -76,7 +78,7 @@ pub enum FetchService {
 impl FetchService {
     const fn protocol(self) -> Option<HttpProtocol> {
         match self {
-            Self::Coap | Self::CoapTcp => None,
+            Self::Coap | Self::CoapOscore | Self::CoapTcp => None,
             Self::Http => Some(HttpProtocol::Http),
             Self::IotHttp => Some(HttpProtocol::IotHttp),
             Self::IotSpdy => Some(HttpProtocol::IotSpdy),
@@ -222,7 +224,7 @@ impl Fetch {
     /// Port of the server.
     const fn port(&self) -> u16 {
         match self.service {
-            FetchService::Coap | FetchService::CoapTcp => 5_683,
+            FetchService::Coap | FetchService::CoapOscore | FetchService::CoapTcp => 5_683,
             FetchService::Http | FetchService::IotHttp | FetchService::IotSpdy => 8_080,
         }
     }
@@ -241,10 +243,14 @@ impl Fetch {
             let tcp = self.tcp();
             let transport = match self.service {
                 FetchService::CoapTcp => MessageTransport::Tcp(tcp),
+                FetchService::CoapOscore => MessageTransport::Oscore,
                 _ => MessageTransport::Udp { protection: 0 },
             };
             let asks = CoapClient::new(client, server, transport, config, self.requests(start), choices(1));
-            let serves = CoapServer::new(server, 0, tcp, config, Response::content(body), choices(0));
+            let mut serves = CoapServer::new(server, 0, tcp, config, Response::content(body), choices(0));
+            if transport == MessageTransport::Oscore {
+                serves.accept(client.address);
+            }
             let serves = serves.stepping(choices(2));
             return Some([AnyHost::CoapClient(Box::new(asks)), AnyHost::CoapServer(Box::new(serves))]);
         };

@@ -33,6 +33,11 @@ impl Address {
         if self.0[1] == 1 { Side::A } else { Side::B }
     }
 
+    /// Number of the host at its side.
+    pub(super) const fn number(self) -> u16 {
+        u16::from_be_bytes([self.0[2], self.0[3]]).wrapping_sub(1)
+    }
+
     /// Destination of a packet.
     pub(super) fn destination(packet: &[u8]) -> Option<Self> {
         packet.get(16..20)?.try_into().ok().map(Self)

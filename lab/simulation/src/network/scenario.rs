@@ -230,9 +230,13 @@ impl Scenario {
         let (tcp, protection) = match self.transport {
             MessageTransport::Tcp(tcp) => (tcp, 0),
             MessageTransport::Udp { protection } => (tcp::TcpConfig::default(), protection),
+            MessageTransport::Oscore => (tcp::TcpConfig::default(), 0),
         };
         let response = Response::content(vec![b'x'; self.content]).format(0);
         let mut host = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
+        if self.transport == MessageTransport::Oscore {
+            (0..self.clients).for_each(|number| host.accept(Address::new(Side::A, number)));
+        }
         if self.stepping {
             host = host.stepping(streams.stream(run, 0, Purpose::Content));
         }

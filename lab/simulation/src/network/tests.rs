@@ -55,6 +55,20 @@ fn an_exchange_takes_what_the_link_says() {
     assert_eq!(client.completed_after(), Some(Duration::from_micros(99 * 100_700 + 195_000)));
 }
 
+/// Messages of the endpoint, with 13 octets and the kid more in a request, and 11 in a response: RFC 8613, section 6.3.
+#[test]
+fn messages_of_many_clients_are_protected() {
+    let outcome = scenario(&link(8_000, Duration::from_millis(50)), MessageTransport::Oscore, 50).run(1, 0);
+    assert_eq!(outcome.clients[0].took().count(), 100);
+    assert_eq!([outcome.totals[0].octets, outcome.totals[1].octets], [100 * (37 + 14), 100 * (58 + 11)]);
+    // The kid of the later ones has two octets.
+    let base = scenario(&link(8_000_000, Duration::from_millis(50)), MessageTransport::Oscore, 1);
+    let requests = Requests { count: 1, ..base.requests.clone() };
+    let outcome = Scenario { clients: 300, requests, ..base }.run(1, 0);
+    assert_eq!(outcome.clients.iter().map(|client| client.took().count()).sum::<usize>(), 300);
+    assert_eq!(outcome.totals[0].octets, 256 * (37 + 14) + 44 * (37 + 15));
+}
+
 /// Packets that are sent in a pause are lost, and those that would arrive in it; the next behind it is not.
 #[test]
 fn a_pause_loses_what_is_under_way() {

@@ -143,10 +143,15 @@ fn transport(clients: &document::Clients) -> Result<MessageTransport, Wrong> {
         CarrierSetting::Udp => Ok(MessageTransport::Udp {
             protection: number("clients.protection", clients.protection, 0, 0..=1_024)? as usize,
         }),
-        CarrierSetting::Tcp if clients.protection.is_some_and(|octets| octets > 0) => Err(wrong(
-            "clients.protection",
-            "is of datagrams; take it out, or set clients.transport to \"udp\"",
-        )),
+        CarrierSetting::Oscore | CarrierSetting::Tcp
+            if clients.protection.is_some_and(|octets| octets > 0) =>
+        {
+            Err(wrong(
+                "clients.protection",
+                "is of datagrams; take it out, or set clients.transport to \"udp\"",
+            ))
+        }
+        CarrierSetting::Oscore => Ok(MessageTransport::Oscore),
         CarrierSetting::Tcp => {
             let nagle = match clients.nagle {
                 Some(document::Nagle::Off) => tcp::Nagle::Off,

@@ -120,6 +120,7 @@ pub(super) struct Clients {
 pub(super) enum CarrierSetting {
     #[default]
     Udp,
+    Oscore,
     Tcp,
 }
 

@@ -9,6 +9,9 @@
 
 mod californium;
 mod edhoc;
+mod memory;
+mod proxy;
+mod relay;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, server, text, thinair};
+use relay::{Relay, replay};
+use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, limited, server, text, thinair};
 
 /// Folder with aiocoap; `None` and a message if it is not installed.
 fn aiocoap() -> Option<PathBuf> {
@@ -225,10 +229,10 @@ fn no_number_is_sent_twice_though_the_client_is_killed() {
         let mut client = client.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut buffer = [0; 100];
         let len = server.recv(&mut buffer).unwrap();
-        // Header, Token of 3 octets, option 9.
-        let (value, option) = (usize::from(buffer[7] & 0xF), buffer[7] >> 4);
-        assert_eq!((option, buffer[8] & 0b1000), (9, 0b1000), "{:?}", &buffer[..len]);
-        assert!(numbers.insert(buffer[8..8 + value].to_vec()), "round {round}: {:?}", &buffer[..len]);
+        // Header, Token of one octet, option 9.
+        let (value, option) = (usize::from(buffer[5] & 0xF), buffer[5] >> 4);
+        assert_eq!((buffer[0] & 0xF, option, buffer[6] & 0b1000), (1, 9, 0b1000), "{:?}", &buffer[..len]);
+        assert!(numbers.insert(buffer[6..6 + value].to_vec()), "round {round}: {:?}", &buffer[..len]);
         client.kill().unwrap();
         client.wait().unwrap();
     }
@@ -272,11 +276,20 @@ fn no_log_has_a_key() {
 fn aiocoap_uses_our_server_which_restarts() {
     let Some(python) = aiocoap() else { return };
     let bench = Bench::new();
+    let mut seen = Vec::new();
     for _ in 0..2 {
         let server = bench.serve(&[]);
+        let relay = Relay::new(server.address());
         let mut client = script(&python, "oscore_client.py");
-        let done = client.args([&server.uri(""), &bench.path("client")]).output().unwrap();
+        let done = client.args([&relay.uri(""), &bench.path("client")]).output().unwrap();
         assert!(done.status.success() && text(&done).contains("state 3 is told"), "{}", text(&done));
+        // Nothing is accepted again, neither by the server that had it nor by the one after it.
+        seen.extend(relay.requests());
+        assert!(seen.len() > 200, "{}", seen.len());
+        for (number, message) in (0..).zip(&seen) {
+            let answer = replay(server.address(), message, number);
+            assert!(answer[1] == 0x81 && answer.ends_with(b"Replay detected"), "{number}: {answer:?}");
+        }
     }
 }
 
@@ -293,6 +306,14 @@ fn our_client_uses_aiocoaps_server_which_restarts() {
             bench.done(&["put", &store, "--file", &file]);
             assert_eq!(bench.done(&["get", &store]), body(octets));
         }
+        let relay = Relay::new(server.address());
+        bench.done(&["put", &relay.uri("/store"), "--payload", "once"]);
+        bench.done(&["put", &store, "--file", &file]);
+        for message in relay.requests() {
+            let answer = replay(server.address(), &message, 9);
+            assert!(answer[1] == 0x81 && answer.ends_with(b"Replay detected"), "{answer:?}");
+        }
+        assert!(!relay.requests().is_empty());
         assert_eq!(bench.done(&["fetch", &store, "--payload", "5"]), body(5));
         let seen =
             String::from_utf8(bench.done(&["observe", &server.uri("/count"), "--count", "4"])).unwrap();

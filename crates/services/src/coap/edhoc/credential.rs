@@ -22,20 +22,22 @@ const MAX_KID: usize = 7;
 /// `{1: 2, -1: 1, -4: d}` without `d`: a private key of P-256 as a COSE_Key.
 const PRIVATE: [u8; 8] = [0xA3, 0x01, 0x02, 0x20, 0x01, 0x23, 0x58, 0x20];
 
-/// A private key of P-256.
+/// A private key of P-256. It stays where it is: moving it leaves no copy.
 #[derive(Clone)]
-pub struct PrivateKey(Zeroizing<[u8; KEY]>);
+pub struct PrivateKey(Box<Zeroizing<[u8; KEY]>>);
 
 impl PrivateKey {
     /// Creates a key from random numbers of the system.
     pub fn random() -> Self {
         let mut random = SystemRandom;
-        Self(Zeroizing::new(SecretKey::random(&mut random).to_bytes().into()))
+        Self(Box::new(Zeroizing::new(SecretKey::random(&mut random).to_bytes().into())))
     }
 
     /// Decodes a COSE_Key of this kind: `{1: 2, -1: 1, -4: h'...'}`.
     pub fn decode(octets: &[u8]) -> Option<Self> {
-        let key = Zeroizing::new(<[u8; KEY]>::try_from(octets.strip_prefix(&PRIVATE)?).ok()?);
+        let octets = octets.strip_prefix(&PRIVATE).filter(|octets| octets.len() == KEY)?;
+        let mut key = Box::new(Zeroizing::new([0; KEY]));
+        key.copy_from_slice(octets);
         SecretKey::from_slice(&key[..]).ok()?;
         Some(Self(key))
     }
@@ -76,7 +78,7 @@ impl PrivateKey {
     }
 
     pub(super) fn octets(&self) -> [u8; KEY] {
-        *self.0
+        **self.0
     }
 }
 

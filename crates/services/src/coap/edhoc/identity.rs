@@ -9,12 +9,16 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use thinair_coap::oscore::overwriting_stack;
 use thinair_os::privileges;
 use zeroize::Zeroizing;
 
 use super::credential::{Credential, PrivateKey};
 use crate::coap::oscore::FolderError;
 use crate::coap::server::Rights;
+
+/// Octets of the stack on which a private key may be after its files were read.
+const STACK: usize = 1 << 16;
 
 /// Ending of the name of a credential's file.
 const CREDENTIAL: &str = "ccs";
@@ -46,6 +50,10 @@ impl Identity {
     /// A file cannot be read, or has other contents; others than its owner may read the private key; two credentials have one kid;
     /// or there is no peer.
     pub fn read(path: &Path) -> Result<Self, FolderError> {
+        overwriting_stack::<STACK, _>(|| Self::read_files(path))
+    }
+
+    fn read_files(path: &Path) -> Result<Self, FolderError> {
         // Before there is a secret.
         privileges::hide_memory()?;
         let mode = fs::metadata(path).map_err(FolderError::file(path))?.permissions().mode();

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use thinair_coap::{Code, Options};
-use zeroize::Zeroizing;
 
 use super::*;
 
@@ -169,65 +168,4 @@ fn a_context_is_never_overwritten_and_only_its_user_reads_it() {
     assert_eq!((mode(&client), mode(&client.join("settings.json"))), (0o700, 0o600));
     assert_eq!(folders(folder.path()).unwrap(), [client.clone(), server]);
     assert_eq!(folders(&client).unwrap(), [client]);
-}
-
-/// Returns how often octets, given as their complements, are in the writable memory of this process.
-fn found_in_memory(complements: &[u8]) -> io::Result<usize> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let mut memory = File::open("/proc/self/mem")?;
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    let mut found = 0;
-    // One buffer, which is not looked through itself: what it had before would be found again.
-    let mut part = Zeroizing::new(vec![0_u8; 1 << 20]);
-    for line in maps.lines().filter(|line| line.contains(" rw")) {
-        let bound = |text: &str| u64::from_str_radix(text, 16).unwrap();
-        let (start, end) =
-            line.split_once(' ').unwrap().0.split_once('-').map(|(a, b)| (bound(a), bound(b))).unwrap();
-        let own = part.as_ptr() as u64..part.as_ptr() as u64 + part.len() as u64;
-        let mut at = start;
-        while at < end {
-            if own.contains(&at) {
-                at = own.end;
-                continue;
-            }
-            let stop = if at < own.start { end.min(own.start) } else { end };
-            let len = part.len().min((stop - at) as usize);
-            memory.seek(SeekFrom::Start(at))?;
-            if memory.read_exact(&mut part[..len]).is_ok() {
-                let is =
-                    |window: &[u8]| window.iter().zip(complements).all(|(octet, other)| *octet == !other);
-                found += part[..len].windows(complements.len()).filter(|window| is(window)).count();
-            }
-            // The parts overlap.
-            at += (len - if at + (len as u64) < stop { complements.len() - 1 } else { 0 }) as u64;
-        }
-    }
-    Ok(found)
-}
-
-#[test]
-fn no_secret_stays_in_memory_after_close() {
-    let (_folder, client, _server) = pair();
-    let complements = |hexadecimal: bool| -> Vec<u8> {
-        let text = Zeroizing::new(fs::read(client.join("settings.json")).unwrap());
-        let at = text.windows(7).position(|window| window == b"_hex\": ").unwrap() + 8;
-        if hexadecimal {
-            return text[at..at + 32].iter().map(|octet| !octet).collect();
-        }
-        let digit = |octet: u8| char::from(octet).to_digit(16).unwrap() as u8;
-        text[at..at + 32].chunks(2).map(|pair| !(digit(pair[0]) << 4 | digit(pair[1]))).collect()
-    };
-    let (octets, text) = (complements(false), complements(true));
-    match found_in_memory(&octets) {
-        Ok(_) => {}
-        Err(why) => return println!("skipped: memory, which this user cannot read ({why})"),
-    }
-    // A search finds what is there.
-    let copy: Vec<u8> = std::hint::black_box(octets.iter().map(|octet| !octet).collect());
-    assert!(found_in_memory(&octets).unwrap() >= 1);
-    drop(Zeroizing::new(copy));
-    let mut context = open(&client, false).unwrap();
-    assert_eq!(numbers(&mut context, 3).len(), 3);
-    drop(context);
-    assert_eq!((found_in_memory(&octets).unwrap(), found_in_memory(&text).unwrap()), (0, 0));
 }

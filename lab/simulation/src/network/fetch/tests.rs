@@ -28,12 +28,14 @@ fn figures(fetch: &Fetch) -> (usize, usize, usize, usize, u128) {
 #[test]
 fn kernels_take_what_is_measured_and_rfc_7413_allows_less() {
     use ConnectionEnd::{Request, Reset, Response};
-    use FetchService::{Coap, Http, IotHttp, IotSpdy};
+    use FetchService::{Coap, CoapOscore, Http, IotHttp, IotSpdy};
     use TcpInteraction::{Best, Kernel};
     for (service, stack, close, octets, expected) in [
         (Coap, Kernel, Response, 10, (2, 40, 16, 14, 72_000)),
         // Ten fragments.
         (Coap, Kernel, Response, 1_000, (11, 220, 16, 16, 540_800)),
+        // 14 octets more in the request, and 11 in the response.
+        (CoapOscore, Kernel, Response, 10, (2, 40, 16, 14 + 25, 72_000 + 25 * 400)),
         (Http, Kernel, Response, 10, (8, 160, 168, 118, 230_400)),
         (IotHttp, Kernel, Response, 10, (5, 100, 108, 39, 110_800)),
         (IotHttp, Kernel, Reset, 10, (4, 80, 88, 39, 110_800)),
