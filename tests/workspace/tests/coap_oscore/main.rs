@@ -75,7 +75,7 @@ impl Bench {
     /// Starts aiocoap's server.
     fn serve_aiocoap(&self, python: &Path, folder: &str) -> Server {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = script(python, "oscore_server.py");
+        let mut command = script(python, "secure_server.py");
         command.args(["127.0.0.1", &port.to_string(), &self.path(folder)]).stderr(Stdio::null());
         let server = Server::started("coap", command.spawn().unwrap(), port);
         let until = Instant::now() + Duration::from_secs(60);
@@ -274,7 +274,7 @@ fn aiocoap_uses_our_server_which_restarts() {
     let bench = Bench::new();
     for _ in 0..2 {
         let server = bench.serve(&[]);
-        let mut client = script(&python, "oscore_client.py");
+        let mut client = script(&python, "secure_client.py");
         let done = client.args([&server.uri(""), &bench.path("client")]).output().unwrap();
         assert!(done.status.success() && text(&done).contains("state 3 is told"), "{}", text(&done));
     }
@@ -308,7 +308,7 @@ fn aiocoap_and_we_refuse_each_others_wrong_keys() {
     let bench = Bench::new();
     bench.keygen("other", "elsewhere");
     let server = bench.serve(&[]);
-    let mut client = script(&python, "oscore_client.py");
+    let mut client = script(&python, "secure_client.py");
     let done = client.args([&server.uri(""), &bench.path("other")]).output().unwrap();
     assert!(!done.status.success(), "{}", text(&done));
     drop(server);

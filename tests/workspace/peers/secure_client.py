@@ -1,6 +1,6 @@
 """aiocoap as a client of one server, by OSCORE: methods, blocks, an observation.
 
-Usage: oscore_client.py URI FOLDER, where URI is that of a folder that may be written to, and FOLDER has the security context, or
+Usage: secure_client.py URI FOLDER, where URI is that of a folder that may be written to, and FOLDER has the security context, or
 keys for EDHOC.
 Prints a line for each thing that was so; ends with an error at the first that was not.
 """

@@ -1,4 +1,4 @@
-"""aiocoap's server by OSCORE. Usage: oscore_server.py HOST PORT FOLDER, where FOLDER has the security context, or
+"""aiocoap's server by OSCORE. Usage: secure_server.py HOST PORT FOLDER, where FOLDER has the security context, or
 keys for EDHOC.
 
 /store has what was put last; FETCH gets as many octets of it as the payload says; /count can be observed, and changes every 50
