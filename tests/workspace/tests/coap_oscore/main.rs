@@ -14,30 +14,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, server, text, thinair};
-
-/// Folder with aiocoap; `None` and a message if it is not installed.
-fn aiocoap() -> Option<PathBuf> {
-    let target = PathBuf::from(thinair_tests::text(&thinair_tests::metadata(), "target_directory"));
-    let python = std::env::var_os("THINAIR_PYTHON").map_or(target.join("coap-peers/python"), PathBuf::from);
-    if !python.join("installed").exists() {
-        println!("skipped: aiocoap, because it is not installed (`make test` does that, with pip)");
-        return None;
-    }
-    Some(python)
-}
-
-fn script(python: &Path, name: &str) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--signal", "KILL", LIMIT, "python3", "-s"]);
-    command.arg(thinair_tests::root().join("tests/workspace/peers").join(name));
-    command.env("PYTHONPATH", python).env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
-    command
-}
+use thinair_tests::secure_coap::{
+    Server, aiocoap, ask, body, californium, done, failed, script, server, text, thinair,
+};
 
 /// Folders of a test: contexts, and files that are served.
 struct Bench(tempfile::TempDir);
