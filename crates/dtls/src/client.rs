@@ -20,6 +20,7 @@ use crate::message::{
 use crate::prf::{MasterSecret, Random};
 use crate::psk::Psk;
 use crate::record::{ALERT, APPLICATION_DATA, HANDSHAKE, Record, SendError, VERSION, write_plain};
+use crate::resumption::Resumable;
 use crate::short::Short;
 
 /// Shortest time from one handshake to the next one that the client starts by itself.
@@ -73,6 +74,10 @@ pub struct Client {
     random: Box<dyn FnMut() -> u64 + Send>,
     association: Option<Association>,
     handshake: Option<Box<ClientHandshake>>,
+    /// Handshake that has resumed the session: until the server has sent data, as it may need the last flight again.
+    resumed: Option<Box<Handshake>>,
+    /// Session that the next handshake offers to resume.
+    resumable: Option<Resumable>,
     /// An alert to send.
     alert: Option<Short>,
     events: VecDeque<ClientEvent>,
@@ -91,6 +96,8 @@ impl Client {
             random: Box::new(random),
             association: None,
             handshake: None,
+            resumed: None,
+            resumable: None,
             alert: None,
             events: VecDeque::new(),
             renewed: None,
@@ -98,13 +105,17 @@ impl Client {
         }
     }
 
-    /// Starts a handshake, unless there is one. A session that exists is used until it has succeeded.
+    /// Starts a handshake, unless there is one. A session that exists is used until it has succeeded. The latest session of this
+    /// client is resumed if the server still has its secret.
     pub fn connect(&mut self, now: Instant) {
         if self.handshake.is_some() {
             return;
         }
         let mut common = Handshake::new(0, 0, 0);
         common.client_random = random32(&mut *self.random);
+        if let Some(resumable) = &self.resumable {
+            common.session_id.extend_from_slice(&resumable.session_id);
+        }
         hello(&mut common, &self.config, now, &[]);
         let step = Step::ServerHello;
         let handshake = ClientHandshake { step, cookie: Vec::new(), cookies: 0, common, association: None };
@@ -149,7 +160,7 @@ impl Client {
 
     /// Ends session and handshake; the server is sent an alert.
     pub fn close(&mut self) {
-        self.handshake = None;
+        (self.handshake, self.resumed) = (None, None);
         if let Some(mut association) = self.association.take() {
             self.alert = Short::new(|out| association.seal_alert(Alert::CLOSE_NOTIFY, out));
         }
@@ -160,10 +171,17 @@ impl Client {
         if let Some(alert) = self.alert.take() {
             return alert.write(out);
         }
-        let handshake = self.handshake.as_mut()?;
         let room = out.len().min(self.config.max_datagram);
+        let out = out.get_mut(..room)?;
+        if let Some(resumed) = &mut self.resumed {
+            let Handshake { flight, sequence, .. } = &mut **resumed;
+            if let Some(len) = flight.poll(sequence, self.association.as_mut(), out) {
+                return Some(len);
+            }
+        }
+        let handshake = self.handshake.as_mut()?;
         let Handshake { flight, sequence, .. } = &mut handshake.common;
-        flight.poll(sequence, handshake.association.as_mut(), out.get_mut(..room)?)
+        flight.poll(sequence, handshake.association.as_mut(), out)
     }
 
     /// Returns the next event.
@@ -203,6 +221,10 @@ impl Client {
 
     fn fail(&mut self, failure: Failure) {
         let Some(handshake) = self.handshake.take() else { return };
+        if !matches!(failure, Failure::NoAnswer { .. }) {
+            // The next handshake does not depend on it: RFC 5246, section 7.2.2.
+            self.resumable = None;
+        }
         if let Failure::Refused(description) = failure {
             let alert = Alert::fatal(description).octets();
             let sequence = handshake.common.sequence;
@@ -263,15 +285,30 @@ impl Client {
         let opened = self.association.as_mut()?.open(record)?;
         self.unanswered = None;
         match opened.content_type {
-            APPLICATION_DATA => Some(opened.content),
+            APPLICATION_DATA => {
+                self.resumed = None;
+                Some(opened.content)
+            }
             ALERT => {
                 let alert = Alert::read(opened.content).filter(|alert| alert.ends_session())?;
+                if alert.is_fatal {
+                    self.resumable = None;
+                }
+                self.resumed = None;
                 let mut association = self.association.take()?;
                 self.alert = Short::new(|out| association.seal_alert(Alert::CLOSE_NOTIFY, out));
                 self.events.push_back(ClientEvent::Closed(alert.description));
                 None
             }
-            // HelloRequest: there is no renegotiation. A Finished that comes again needs no answer.
+            HANDSHAKE => {
+                // The server has not received the last flight. HelloRequest: there is no renegotiation.
+                let is_finished =
+                    Fragment::take(&mut &*opened.content).is_some_and(|fragment| fragment.kind == FINISHED);
+                if let Some(resumed) = self.resumed.as_mut().filter(|_| is_finished) {
+                    resumed.flight.repeat(now, &self.config.retransmission);
+                }
+                None
+            }
             _ => None,
         }
     }
@@ -332,12 +369,20 @@ impl Client {
                 if !hello.has_suite || !hello.has_extended_master_secret {
                     return Err(AlertDescription::HANDSHAKE_FAILURE);
                 }
-                let (random, cid) = (*hello.random, hello.cid);
+                let (random, cid, session_id) = (*hello.random, hello.cid, hello.session_id.to_vec());
                 common.server_random = random;
                 common.write_cid = cid.unwrap_or(crate::Cid::EMPTY);
                 common.has_cids = cid.is_some();
-                *step = Step::ServerKeyExchange;
+                let is_resumed = !session_id.is_empty() && session_id == common.session_id;
+                common.session_id = session_id;
                 common.accept_message();
+                *step = Step::ServerKeyExchange;
+                if let Some(resumable) = self.resumable.as_ref().filter(|_| is_resumed) {
+                    common.is_resumed = true;
+                    common.secret = Some(resumable.secret.clone());
+                    *association = new_association(common, &self.config);
+                    *step = Step::Finished;
+                }
             }
             // Its contents, a hint of which identity to use, are not needed: there is one.
             (Step::ServerKeyExchange, SERVER_KEY_EXCHANGE, false) => {
@@ -353,14 +398,9 @@ impl Client {
                     out.extend_from_slice(&(identity.len() as u16).to_be_bytes());
                     out.extend_from_slice(identity);
                 });
-                let secret = MasterSecret::new(&self.psk, &common.hash());
-                let keys = secret.keys(&common.client_random, &common.server_random);
-                let read_cid = self.config.cid.filter(|_| common.has_cids).map_or(0, |cid| cid.len());
-                *association = Some(Association::new(keys.client, keys.server, common.write_cid, read_cid));
-                common.flight.change_cipher_spec();
-                let finished = secret.verify_data(true, &common.hash());
-                common.push(FINISHED, |out| out.extend_from_slice(&finished));
-                common.secret = Some(secret);
+                common.secret = Some(MasterSecret::new(&self.psk, &common.hash()));
+                *association = new_association(common, &self.config);
+                common.finish(true);
                 common.flight.start(now, &self.config.retransmission);
                 *step = Step::Finished;
             }
@@ -368,9 +408,21 @@ impl Client {
                 if !common.is_finished_by(false) {
                     return Err(AlertDescription::DECRYPT_ERROR);
                 }
+                common.accept_message();
                 self.association = association.take();
-                self.handshake = None;
-                self.unanswered = None;
+                (self.resumed, self.unanswered) = (None, None);
+                let Some(ended) = self.handshake.take() else { return Ok(()) };
+                let ClientHandshake { mut common, .. } = *ended;
+                if common.is_resumed {
+                    common.flight = Flight::default();
+                    common.finish(true);
+                    common.flight.linger(now);
+                    self.resumed = Some(Box::new(common));
+                } else {
+                    let session_id = core::mem::take(&mut common.session_id);
+                    let secret = common.secret.filter(|_| !session_id.is_empty());
+                    self.resumable = secret.map(|secret| Resumable { session_id, secret });
+                }
                 self.events.push_back(ClientEvent::Connected);
             }
             _ => return Err(AlertDescription::UNEXPECTED_MESSAGE),
@@ -383,9 +435,18 @@ impl Client {
 fn hello(common: &mut Handshake, config: &ClientConfig, now: Instant, cookie: &[u8]) {
     common.restart_transcript();
     common.flight = Flight::default();
-    let random = common.client_random;
-    common.push(CLIENT_HELLO, |out| ClientHello::write(out, &random, cookie, config.cid.as_ref()));
+    let (random, session_id) = (common.client_random, common.session_id.clone());
+    common.push(CLIENT_HELLO, |out| {
+        ClientHello::write(out, &random, &session_id, cookie, config.cid.as_ref());
+    });
     common.flight.start(now, &config.retransmission);
+}
+
+/// Returns the association of a handshake that has a master secret.
+fn new_association(common: &Handshake, config: &ClientConfig) -> Option<Association> {
+    let keys = common.keys()?;
+    let read_cid = config.cid.filter(|_| common.has_cids).map_or(0, |cid| cid.len());
+    Some(Association::new(keys.client, keys.server, common.write_cid, read_cid))
 }
 
 /// Returns 32 random octets.
@@ -401,6 +462,18 @@ impl Client {
     pub(crate) fn set_sequence(&mut self, sequence: u64) {
         if let Some(association) = &mut self.association {
             association.sequence = sequence;
+        }
+    }
+
+    /// Writes a fatal alert in the session.
+    pub(crate) fn seal_fatal_alert(&mut self, out: &mut [u8]) -> Option<usize> {
+        self.association.as_mut()?.seal_alert(Alert::fatal(AlertDescription::DECODE_ERROR), out)
+    }
+
+    /// Replaces the secret of the session that is offered.
+    pub(crate) fn set_secret(&mut self, secret: MasterSecret) {
+        if let Some(resumable) = &mut self.resumable {
+            resumable.secret = secret;
         }
     }
 }

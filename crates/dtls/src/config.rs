@@ -59,6 +59,9 @@ pub struct ServerConfig {
     pub retransmission: Retransmission,
     /// Largest number of sessions, at most 50,000; a further one displaces the least recently used one. Default: 10,000.
     pub max_sessions: usize,
+    /// Largest number of sessions that can be resumed once they are over, for a day; a further one displaces the oldest one. 0: none, and
+    /// a handshake has 8 octets less. Default: 10,000.
+    pub max_resumable: usize,
     /// Largest number of handshakes of clients that have returned a cookie, 1 to 10,000; a further one displaces the oldest one.
     /// Default: 1,000.
     pub max_handshakes: usize,
@@ -71,6 +74,7 @@ impl Default for ServerConfig {
             max_datagram: 1_152,
             retransmission: Retransmission::default(),
             max_sessions: 10_000,
+            max_resumable: 10_000,
             max_handshakes: 1_000,
         }
     }

@@ -10,6 +10,9 @@ use crate::config::Retransmission;
 use crate::message::{MESSAGE_HEADER, header};
 use crate::record::{CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, VERSION, write_plain};
 
+/// Time for which the last flight of a handshake can be sent again, if the other end sends no data.
+const LINGER: Duration = Duration::from_secs(60);
+
 /// Messages, their place in datagrams, and their timer.
 #[derive(Default)]
 pub(crate) struct Flight {
@@ -68,9 +71,9 @@ impl Flight {
         self.timer = Some(Timer { at: now + timeout, sent: now, timeout, transmissions: 1 });
     }
 
-    /// Starts a timer of a flight that waits for no answer, and is over afterwards.
-    pub(crate) fn linger(&mut self, now: Instant, time: Duration) {
-        self.timer = Some(Timer { at: now + time, sent: now, timeout: time, transmissions: u8::MAX });
+    /// Starts the timer of a flight that waits for no answer, and is over after [`LINGER`].
+    pub(crate) fn linger(&mut self, now: Instant) {
+        self.timer = Some(Timer { at: now + LINGER, sent: now, timeout: LINGER, transmissions: u8::MAX });
     }
 
     /// Sends all messages once more.

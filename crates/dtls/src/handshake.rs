@@ -10,7 +10,8 @@ use crate::alert::AlertDescription;
 use crate::cid::Cid;
 use crate::flight::Flight;
 use crate::incoming::{Incoming, body};
-use crate::prf::{HASH, MasterSecret, Random};
+use crate::message::FINISHED;
+use crate::prf::{HASH, Keys, MasterSecret, Random};
 
 /// Reason why a handshake has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,10 @@ pub(crate) struct Handshake {
     pub(crate) server_random: Random,
     /// True if both ends use connection IDs.
     pub(crate) has_cids: bool,
+    /// Session of the ClientHello, later that of the ServerHello.
+    pub(crate) session_id: Vec<u8>,
+    /// True if the session is resumed: there are no keys to exchange.
+    pub(crate) is_resumed: bool,
     /// Connection ID of the other end.
     pub(crate) write_cid: Cid,
     /// Number of the next message to send.
@@ -83,7 +88,7 @@ pub(crate) struct Handshake {
     pub(crate) sequence: u64,
     /// True if an alert was sent, as a record could not be decrypted.
     pub(crate) is_refused: bool,
-    /// Master secret, behind ClientKeyExchange.
+    /// Master secret, behind ClientKeyExchange, or of the session that is resumed.
     pub(crate) secret: Option<MasterSecret>,
 }
 
@@ -98,6 +103,8 @@ impl Handshake {
             client_random: [0; 32],
             server_random: [0; 32],
             has_cids: false,
+            session_id: Vec::new(),
+            is_resumed: false,
             write_cid: Cid::EMPTY,
             next_message: outgoing,
             sequence,
@@ -127,6 +134,19 @@ impl Handshake {
         let message = self.flight.push(kind, self.next_message, write);
         self.transcript.update(message);
         self.next_message = self.next_message.wrapping_add(1);
+    }
+
+    /// Appends ChangeCipherSpec and Finished of the client, or of the server.
+    pub(crate) fn finish(&mut self, is_client: bool) {
+        let Some(secret) = &self.secret else { return };
+        let finished = secret.verify_data(is_client, &self.hash());
+        self.flight.change_cipher_spec();
+        self.push(FINISHED, |out| out.extend_from_slice(&finished));
+    }
+
+    /// Returns the keys of both directions, once there is a master secret.
+    pub(crate) fn keys(&self) -> Option<Keys> {
+        Some(self.secret.as_ref()?.keys(&self.client_random, &self.server_random))
     }
 
     /// Returns the hash of all messages so far.

@@ -5,10 +5,11 @@
 //! which they refuse) and connection IDs in both directions (RFC 9146): a session then survives a new address of its client.
 //! The explicit nonce of a record is its epoch and sequence number, so that it never repeats, and header compression can
 //! predict it. A server keeps nothing about a client, and sends it no more than it has received, until the client has returned
-//! a cookie.
+//! a cookie. A session that is over is resumed by a shorter handshake, without the key, if both ends still have its secret (RFC
+//! 5246, section 7.3).
 //!
 //! Time, randomness and octets are arguments; datagrams and events are results. Not in it: certificates, other cipher suites,
-//! renegotiation, resumption, DTLS 1.3, and how keys are stored.
+//! renegotiation, session tickets, DTLS 1.3, and how keys are stored.
 //!
 //! ```
 //! use thinair_dtls::{Client, ClientConfig, ClientEvent, Psk, Server, ServerConfig};
@@ -60,6 +61,7 @@ mod message;
 mod prf;
 mod psk;
 mod record;
+mod resumption;
 mod server;
 mod sessions;
 mod short;

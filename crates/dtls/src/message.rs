@@ -74,6 +74,8 @@ pub(crate) fn header(
 pub(crate) struct ClientHello<'d> {
     pub(crate) is_version_12: bool,
     pub(crate) random: &'d Random,
+    /// Session to resume; empty: none.
+    pub(crate) session_id: &'d [u8],
     pub(crate) cookie: &'d [u8],
     /// All octets that a cookie binds, without the cookie.
     pub(crate) bound: [&'d [u8]; 2],
@@ -89,7 +91,7 @@ impl<'d> ClientHello<'d> {
         let mut reader = Reader(body);
         let version = reader.u16()?;
         let random = reader.octets(32)?.try_into().ok()?;
-        reader.vector8().filter(|session_id| session_id.len() <= 32)?;
+        let session_id = reader.session_id()?;
         let (before, cookie) = (body.len() - reader.0.len(), reader.vector8()?);
         let behind = reader.0;
         let suites = reader.vector16().filter(|suites| suites.len() % 2 == 0)?;
@@ -98,6 +100,7 @@ impl<'d> ClientHello<'d> {
         let mut hello = Self {
             is_version_12: version >> 8 == VERSION >> 8 && version <= VERSION,
             random,
+            session_id,
             cookie,
             bound: [body.get(..before)?, behind],
             has_suite: has(SUITE) && has_null_compression,
@@ -118,10 +121,16 @@ impl<'d> ClientHello<'d> {
     }
 
     /// Writes the body of a ClientHello. `cid`: connection ID of the client, if it offers connection IDs.
-    pub(crate) fn write(out: &mut Vec<u8>, random: &Random, cookie: &[u8], cid: Option<&Cid>) {
+    pub(crate) fn write(
+        out: &mut Vec<u8>,
+        random: &Random,
+        session_id: &[u8],
+        cookie: &[u8],
+        cid: Option<&Cid>,
+    ) {
         put16(out, VERSION);
         out.extend_from_slice(random);
-        put8(out, &[]);
+        put8(out, session_id);
         put8(out, cookie);
         put16(out, 4);
         put16(out, SUITE);
@@ -135,6 +144,8 @@ impl<'d> ClientHello<'d> {
 pub(crate) struct ServerHello<'d> {
     pub(crate) is_version_12: bool,
     pub(crate) random: &'d Random,
+    /// The session that the client has offered, if it is resumed; otherwise the new one, or empty if it cannot be resumed.
+    pub(crate) session_id: &'d [u8],
     pub(crate) has_suite: bool,
     pub(crate) has_extended_master_secret: bool,
     /// True if there is an extension that no ClientHello of ours offers, or whose contents are not allowed.
@@ -148,11 +159,12 @@ impl<'d> ServerHello<'d> {
         let mut reader = Reader(body);
         let is_version_12 = reader.u16()? == VERSION;
         let random = reader.octets(32)?.try_into().ok()?;
-        reader.vector8()?;
+        let session_id = reader.session_id()?;
         let has_suite = reader.u16()? == SUITE && reader.u8()? == 0;
         let mut hello = Self {
             is_version_12,
             random,
+            session_id,
             has_suite,
             has_extended_master_secret: false,
             has_other_extension: false,
@@ -172,10 +184,16 @@ impl<'d> ServerHello<'d> {
     }
 
     /// Writes the body of a ServerHello. `cid`: connection ID of the server, if the client offers connection IDs.
-    pub(crate) fn write(out: &mut Vec<u8>, random: &Random, has_renegotiation_info: bool, cid: Option<&Cid>) {
+    pub(crate) fn write(
+        out: &mut Vec<u8>,
+        random: &Random,
+        session_id: &[u8],
+        has_renegotiation_info: bool,
+        cid: Option<&Cid>,
+    ) {
         put16(out, VERSION);
         out.extend_from_slice(random);
-        put8(out, &[]);
+        put8(out, session_id);
         put16(out, SUITE);
         out.push(0);
         put_extensions(out, has_renegotiation_info, cid);
@@ -274,6 +292,11 @@ impl<'d> Reader<'d> {
     fn vector16(&mut self) -> Option<&'d [u8]> {
         let len = self.uint(2)?;
         self.octets(len)
+    }
+
+    /// Returns a session ID. RFC 5246, section 7.4.1.2.
+    fn session_id(&mut self) -> Option<&'d [u8]> {
+        self.vector8().filter(|session_id| session_id.len() <= 32)
     }
 
     /// Returns a vector behind which there is nothing.

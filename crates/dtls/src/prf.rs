@@ -16,7 +16,8 @@ pub(crate) const VERIFY_DATA: usize = 12;
 /// Random of a client or server.
 pub(crate) type Random = [u8; 32];
 
-/// Master secret of a handshake.
+/// Master secret of a session.
+#[derive(Clone)]
 pub(crate) struct MasterSecret(Zeroizing<[u8; 48]>);
 
 /// Keys of both directions.

@@ -19,6 +19,7 @@ use crate::handshake::{Failure, Handshake};
 use crate::message::{FINISHED, Fragment};
 use crate::psk::Psk;
 use crate::record::{ALERT, APPLICATION_DATA, HANDSHAKE, Record, SendError, TLS12_CID, VERSION, write_plain};
+use crate::resumption::Resumables;
 use crate::sessions::{CID, SessionId, Sessions};
 use crate::short::Short;
 
@@ -68,6 +69,7 @@ pub struct Server<P> {
     random: Box<dyn FnMut() -> u64 + Send>,
     cookies: Cookies,
     sessions: Sessions<P>,
+    resumables: Resumables,
     /// Datagrams without a session, and alerts.
     outgoing: VecDeque<(P, Short)>,
     events: VecDeque<ServerEvent<P>>,
@@ -83,8 +85,9 @@ impl<P: Copy + Ord + Hash> Server<P> {
         keys.sort_by(|one, other| one.identity().cmp(other.identity()));
         let cookies = Cookies::new(Zeroizing::new(random32(&mut random)));
         let sessions = Sessions::new(random() as u16);
+        let resumables = Resumables::new(config.max_resumable);
         let (outgoing, events) = (VecDeque::new(), VecDeque::new());
-        Self { keys, config, random: Box::new(random), cookies, sessions, outgoing, events }
+        Self { keys, config, random: Box::new(random), cookies, sessions, resumables, outgoing, events }
     }
 
     /// Processes records of a datagram, until one has application data: it is decrypted in place, and returned with its session. **Call it
@@ -328,9 +331,11 @@ impl<P: Copy + Ord + Hash> Server<P> {
                 Some((id, opened.content))
             }
             ALERT => {
-                if Alert::read(opened.content).is_some_and(Alert::ends_session) {
-                    self.end(slot);
+                let alert = Alert::read(opened.content).filter(|alert| alert.ends_session())?;
+                if let Some(session_id) = self.sessions.get(slot)?.session_id.filter(|_| alert.is_fatal) {
+                    self.resumables.remove(&session_id);
                 }
+                self.end(slot);
                 None
             }
             HANDSHAKE => {
@@ -359,5 +364,10 @@ impl<P: Copy + Ord + Hash> Server<P> {
     /// Octets of a session in its slot.
     pub(crate) const fn session_octets() -> usize {
         Sessions::<P>::slot_octets()
+    }
+
+    /// Octets of a session that can be resumed.
+    pub(crate) const fn resumable_octets() -> usize {
+        Resumables::session_octets()
     }
 }

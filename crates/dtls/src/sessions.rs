@@ -9,6 +9,7 @@ use thinair_wire::time::Instant;
 use crate::association::Association;
 use crate::cid::Cid;
 use crate::handshake::Handshake;
+use crate::resumption::SESSION_ID;
 
 /// Octets of a connection ID of a server.
 pub(crate) const CID: usize = 2;
@@ -25,6 +26,8 @@ pub(crate) struct Session<P> {
     pub(crate) peer: P,
     /// Place of the identity among those of the server.
     pub(crate) identity: u32,
+    /// Session ID, if the session can be resumed.
+    pub(crate) session_id: Option<[u8; SESSION_ID]>,
     /// Time of the latest record.
     pub(crate) used: Instant,
     pub(crate) is_established: bool,
@@ -96,6 +99,7 @@ impl<P: Copy + Ord> Sessions<P> {
         place.session = Some(Session {
             peer,
             identity: 0,
+            session_id: handshake.session_id.as_slice().try_into().ok(),
             used: now,
             is_established: false,
             association: None,

@@ -7,5 +7,6 @@ mod handshakes;
 mod memory;
 mod openssl;
 mod records;
+mod resumption;
 mod sessions;
 mod support;

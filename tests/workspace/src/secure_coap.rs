@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -21,6 +22,42 @@ pub fn limited(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--signal", "KILL", LIMIT, program]).stdin(Stdio::null());
     command
+}
+
+/// Folder of the peers that `make test` installs.
+fn peers() -> PathBuf {
+    PathBuf::from(crate::text(&crate::metadata(), "target_directory")).join("coap-peers")
+}
+
+/// Folder with aiocoap; `None` and a message if it is not installed.
+pub fn aiocoap() -> Option<PathBuf> {
+    let python = std::env::var_os("THINAIR_PYTHON").map_or_else(|| peers().join("python"), PathBuf::from);
+    if !python.join("installed").exists() {
+        println!("skipped: aiocoap, because it is not installed (`make test` does that, with pip)");
+        return None;
+    }
+    Some(python)
+}
+
+/// Program of `tests/workspace/peers` with aiocoap.
+pub fn script(python: &Path, name: &str) -> Command {
+    let mut command = limited("python3");
+    command.arg("-s").arg(crate::root().join("tests/workspace/peers").join(name));
+    command.env("PYTHONPATH", python).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// Program of `tests/workspace/peers/californium`; `None` and a message if Californium is not installed.
+pub fn californium(program: &str) -> Option<Command> {
+    let folder = peers().join("californium");
+    if !folder.join("installed").exists() {
+        println!("skipped: Californium, because it is not installed (`make test` does that, with Maven)");
+        return None;
+    }
+    let mut command = limited("java");
+    command.args(["-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp"]);
+    command.arg(format!("{0}/*:{0}", folder.display())).arg(program);
+    Some(command)
 }
 
 /// Server that is started with these arguments of `thinair coap serve`.

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod digests;
+mod epochs;
 mod functional;
 mod robustness;
 mod rohcv2;

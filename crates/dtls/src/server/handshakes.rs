@@ -1,8 +1,8 @@
-//! Handshakes at a server, from a ClientHello to the session. RFC 6347, section 4.2; RFC 4279; RFC 9146, section 3.
+//! Handshakes at a server, from a ClientHello to the session. RFC 6347, section 4.2; RFC 4279; RFC 9146, section 3; resumed sessions:
+//! RFC 5246, section 7.3.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
-use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
@@ -24,9 +24,6 @@ use crate::short::Short;
 
 /// Version in a HelloVerifyRequest, whatever is negotiated. RFC 6347, section 4.2.1.
 const DTLS_10: u16 = 0xfeff;
-
-/// Time for which the last flight of a handshake can be sent again, if the client sends no data.
-const LINGER: Duration = Duration::from_secs(60);
 
 /// Largest number of sessions: behind them, and handshakes, there is room in 2 octets.
 const MOST_SESSIONS: usize = 50_000;
@@ -69,6 +66,7 @@ impl<P: Copy + Ord + Hash> Server<P> {
                     self.establish(now, slot);
                 } else {
                     let sequence = handshake.sequence;
+                    self.resumables.remove(&handshake.session_id);
                     self.sessions.remove(slot);
                     self.refuse(peer, sequence, AlertDescription::DECRYPT_ERROR);
                     self.failed(peer, Failure::Refused(AlertDescription::DECRYPT_ERROR));
@@ -79,7 +77,7 @@ impl<P: Copy + Ord + Hash> Server<P> {
         true
     }
 
-    /// Answers Finished: the session is established.
+    /// Answers Finished, if the session is a new one: it is established.
     fn establish(&mut self, now: Instant, slot: u16) {
         if self.sessions.established() >= self.config.max_sessions.clamp(1, MOST_SESSIONS)
             && let Some(oldest) = self.sessions.least_recently_used()
@@ -88,14 +86,16 @@ impl<P: Copy + Ord + Hash> Server<P> {
         }
         let Some(session) = self.sessions.get_mut(slot) else { return };
         let Some(handshake) = &mut session.handshake else { return };
+        let is_resumed = handshake.is_resumed;
         handshake.accept_message();
         handshake.flight = Flight::default();
-        handshake.flight.change_cipher_spec();
-        let hash = handshake.hash();
-        let Some(secret) = handshake.secret.take() else { return };
-        let finished = secret.verify_data(false, &hash);
-        handshake.push(FINISHED, |out| out.extend_from_slice(&finished));
-        handshake.flight.linger(now, LINGER);
+        if !is_resumed {
+            handshake.finish(false);
+            handshake.flight.linger(now);
+        }
+        if let Some(secret) = handshake.secret.take().filter(|_| !is_resumed) {
+            self.resumables.insert(now, &handshake.session_id, secret, session.identity);
+        }
         session.used = now;
         let peer = session.peer;
         if let Some(previous) = self.sessions.establish(slot) {
@@ -104,6 +104,9 @@ impl<P: Copy + Ord + Hash> Server<P> {
             self.events.push_back(ServerEvent::Closed { session: id });
         }
         self.events.push_back(ServerEvent::Connected { session: self.sessions.id(slot), peer });
+        if is_resumed {
+            self.sessions.confirm(slot);
+        }
     }
 
     /// Processes handshake messages without protection.
@@ -150,7 +153,7 @@ impl<P: Copy + Ord + Hash> Server<P> {
                 && handshake.hello == fragment.sequence
             {
                 // The client has not received the answer.
-                if handshake.secret.is_none() {
+                if handshake.secret.is_none() || handshake.is_resumed {
                     handshake.flight.repeat(now, &self.config.retransmission);
                 }
                 return;
@@ -199,17 +202,30 @@ impl<P: Copy + Ord + Hash> Server<P> {
         handshake.server_random = random32(&mut *self.random);
         handshake.has_cids = self.config.has_cids && hello.cid.is_some();
         handshake.write_cid = hello.cid.filter(|_| handshake.has_cids).unwrap_or(crate::Cid::EMPTY);
+        let resumable = self.resumables.find(now, hello.session_id);
+        handshake.is_resumed = resumable.is_some();
+        handshake.session_id = match resumable {
+            Some(_) => hello.session_id.to_vec(),
+            None => self.resumables.session_id((self.random)()),
+        };
         let Some(slot) = self.sessions.insert(peer, now, handshake) else { return };
         let cid = self.sessions.cid(slot);
-        let Some(handshake) = self.sessions.get_mut(slot).and_then(|session| session.handshake.as_mut())
-        else {
-            return;
-        };
+        let Some(session) = self.sessions.get_mut(slot) else { return };
+        let Some(handshake) = &mut session.handshake else { return };
         let (random, cid) = (handshake.server_random, handshake.has_cids.then_some(cid));
+        let session_id = handshake.session_id.clone();
         handshake.push(SERVER_HELLO, |out| {
-            ServerHello::write(out, &random, hello.has_renegotiation_info, cid.as_ref());
+            ServerHello::write(out, &random, &session_id, hello.has_renegotiation_info, cid.as_ref());
         });
-        handshake.push(SERVER_HELLO_DONE, |_| {});
+        match resumable {
+            None => handshake.push(SERVER_HELLO_DONE, |_| {}),
+            Some((secret, identity)) => {
+                handshake.secret = Some(secret);
+                session.identity = identity;
+                session.association = new_association(handshake);
+                handshake.finish(false);
+            }
+        }
         handshake.flight.start(now, &self.config.retransmission);
     }
 
@@ -223,18 +239,21 @@ impl<P: Copy + Ord + Hash> Server<P> {
         let place = found.map_err(|_| AlertDescription::UNKNOWN_PSK_IDENTITY)?;
         let psk = self.keys.get(place).ok_or(AlertDescription::UNKNOWN_PSK_IDENTITY)?;
         handshake.accept_message();
-        let secret = MasterSecret::new(psk, &handshake.hash());
-        let keys = secret.keys(&handshake.client_random, &handshake.server_random);
-        let read_cid_len = if handshake.has_cids { CID } else { 0 };
-        session.association =
-            Some(Association::new(keys.server, keys.client, handshake.write_cid, read_cid_len));
+        handshake.secret = Some(MasterSecret::new(psk, &handshake.hash()));
+        session.association = new_association(handshake);
         session.identity = place as u32;
-        handshake.secret = Some(secret);
         // The client retransmits until it has the next flight.
         handshake.flight = Flight::default();
         handshake.flight.start(now, &self.config.retransmission);
         Ok(())
     }
+}
+
+/// Returns the association of a handshake that has a master secret.
+fn new_association(handshake: &Handshake) -> Option<Association> {
+    let keys = handshake.keys()?;
+    let read_cid_len = if handshake.has_cids { CID } else { 0 };
+    Some(Association::new(keys.server, keys.client, handshake.write_cid, read_cid_len))
 }
 
 /// Writes a HelloVerifyRequest. RFC 6347, section 4.2.1.

@@ -8,7 +8,7 @@ use super::support::*;
 use crate::handshake::Handshake;
 use crate::*;
 
-/// 10,000 sessions, and as many handshakes as are allowed beside them.
+/// 10,000 sessions, as many that can be resumed, and as many handshakes as are allowed beside them.
 #[test]
 fn ten_thousand_sessions_have_15_megabytes_at_most() {
     let mut server = Server::<u16>::new(std::vec![psk(b"tag")], ServerConfig::default(), numbers(2));
@@ -23,7 +23,9 @@ fn ten_thousand_sessions_have_15_megabytes_at_most() {
     let address = 2 * (size_of::<SocketAddr>() + 2 * size_of::<Option<u16>>() + 16);
     let handshake = size_of::<Handshake>() + 1_036 + 512 + 64 + address;
     let config = ServerConfig::default();
-    let octets = config.max_sessions * (session + address) + config.max_handshakes * (session + handshake);
+    let resumable = config.max_resumable * Server::<SocketAddr>::resumable_octets();
+    let octets =
+        config.max_sessions * (session + address) + config.max_handshakes * (session + handshake) + resumable;
     std::println!("10,000 sessions and 1,000 handshakes: at most {octets} octets; {session} of a session");
     assert!(octets <= 15_000_000, "{octets}");
 }

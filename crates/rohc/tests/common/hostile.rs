@@ -35,6 +35,8 @@ pub enum Kind {
     Coap,
     /// A client that polls.
     CoapGet,
+    /// Records of DTLS 1.2 whose nonces count.
+    Dtls,
 }
 
 /// A flow, and the engine that compresses it.
@@ -127,6 +129,13 @@ impl HostileFlow {
             Self { name: "CoAP/IPv4, requests", kind: Kind::CoapGet, payload: 1_000, ..notify },
             Self { name: "CoAP/IPv6, requests", kind: Kind::CoapGet, six: true, pauses: true, ..notify },
         ]);
+        let records = Self { kind: Kind::Dtls, ..plain };
+        all.extend([
+            Self { name: "DTLS/IPv4", ..records },
+            Self { name: "DTLS/IPv4, other IP-IDs", id_steps: 3, pauses: true, ..records },
+            Self { name: "DTLS/IPv6, pauses", six: true, pauses: true, payload: 1_000, ..records },
+            Self { name: "DTLS/IPv4, elided", is_summed: false, payload: 1_000, ..records },
+        ]);
         all
     }
 
@@ -135,6 +144,7 @@ impl HostileFlow {
         match self.kind {
             Kind::Tcp => "RFC 6846",
             Kind::Coap | Kind::CoapGet => "CoAP",
+            Kind::Dtls => "DTLS",
             _ if self.v2 => "RFC 5225",
             _ => "RFC 3095",
         }
@@ -144,6 +154,7 @@ impl HostileFlow {
         let profiles = match self.kind {
             Kind::Tcp => ProfileSet::v1().with(ProfileId::Tcp).unwrap(),
             Kind::Coap | Kind::CoapGet => ProfileSet::v1().with(ProfileId::Coap).unwrap(),
+            Kind::Dtls => ProfileSet::v1().with(ProfileId::Dtls).unwrap(),
             _ if self.v2 => ProfileSet::v2(),
             _ => ProfileSet::v1(),
         };
@@ -199,6 +210,7 @@ impl Source {
                 (None, self.ip(50, esp, false))
             }
             Kind::Tcp => (None, self.tcp()),
+            Kind::Dtls => (None, self.record(&payload)),
             Kind::CoapGet => (None, self.coap(0x42, 1, &payload, true)),
             Kind::Coap => {
                 let request = self.coap(0x42, 1, &[], true);
@@ -216,6 +228,14 @@ impl Source {
         (0..self.flow.csrcs).for_each(|i| rtp.extend([0, 0, 0xC0, i as u8]));
         rtp.extend(payload);
         self.udp([0x90, 0, 0x92, 0], rtp)
+    }
+
+    fn record(&mut self, payload: &[u8]) -> Vec<u8> {
+        self.seq += 1;
+        let number = (1 << 48 | u64::from(self.seq)).to_be_bytes();
+        let len = (8 + payload.len() as u16).to_be_bytes();
+        let record = [&[23, 254, 253][..], &number, &len, &number, payload].concat();
+        self.udp([0xE0, 9, 0x16, 0x34], record)
     }
 
     fn tcp(&mut self) -> Vec<u8> {
@@ -278,7 +298,7 @@ impl Source {
         let protocol = if self.flow.kind == Kind::UdpLite { 136 } else { 17 };
         let len = 8 + payload.len() as u16;
         let mut udp = [&ports[..], &len.to_be_bytes(), &[0, 0], &payload].concat();
-        if self.flow.is_summed || matches!(self.flow.kind, Kind::Coap | Kind::CoapGet) {
+        if self.flow.is_summed || matches!(self.flow.kind, Kind::Coap | Kind::CoapGet | Kind::Dtls) {
             let sum = self.sum(protocol, &udp, is_back);
             udp[6..8].copy_from_slice(&(if sum == 0 { 0xFFFF } else { sum }).to_be_bytes());
         }

@@ -3,23 +3,9 @@
 
 use super::*;
 
-/// Command that runs Californium; `None` and a message if it is not installed.
-fn californium() -> Option<Command> {
-    let folder = PathBuf::from(thinair_tests::text(&thinair_tests::metadata(), "target_directory"))
-        .join("coap-peers/californium");
-    if !folder.join("installed").exists() {
-        println!("skipped: Californium, because it is not installed (`make test` does that, with Maven)");
-        return None;
-    }
-    let mut command = Command::new("timeout");
-    command.args(["--signal", "KILL", LIMIT, "java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp"]);
-    command.arg(format!("{0}/*:{0}", folder.display())).arg("OscorePeer").stdin(Stdio::null());
-    Some(command)
-}
-
 #[test]
 fn californium_uses_our_server() {
-    let Some(mut client) = californium() else { return };
+    let Some(mut client) = californium("OscorePeer") else { return };
     let bench = Bench::new();
     let server = bench.serve(&[]);
     let done = client.args(["client", &server.uri(""), &bench.path("client")]).output().unwrap();
@@ -28,7 +14,7 @@ fn californium_uses_our_server() {
 
 #[test]
 fn our_client_uses_californiums_server() {
-    let Some(mut command) = californium() else { return };
+    let Some(mut command) = californium("OscorePeer") else { return };
     let bench = Bench::new();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     command.args(["server", &port.to_string(), &bench.path("server")]).stdout(Stdio::piped());

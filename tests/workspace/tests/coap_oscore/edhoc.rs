@@ -139,7 +139,7 @@ fn aiocoap_agrees_with_our_server() {
     let server = bench.serve_edhoc();
     let (mut posts, mut exchanges) = (0, 0);
     for (message_3, posts_each) in [("plain", 2), ("combined", 1)] {
-        let mut client = script(&python, "oscore_client.py");
+        let mut client = script(&python, "secure_client.py");
         client.env("MESSAGE_3", message_3);
         let done = client.args([&server.uri(""), &bench.path("phone")]).output().unwrap();
         assert!(done.status.success() && text(&done).contains("state 3 is told"), "{}", text(&done));
@@ -156,7 +156,7 @@ fn aiocoap_agrees_with_our_server() {
     // A client that the server does not know.
     bench.pair("thief", "safe");
     fs::copy(bench.path("phone/sensor.ccs"), bench.path("thief/safe.ccs")).unwrap();
-    let mut client = script(&python, "oscore_client.py");
+    let mut client = script(&python, "secure_client.py");
     let done = client.args([&server.uri(""), &bench.path("thief")]).output().unwrap();
     assert!(!done.status.success(), "{}", text(&done));
 }

@@ -17,31 +17,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use relay::{Relay, replay};
-use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, limited, server, text, thinair};
-
-/// Folder with aiocoap; `None` and a message if it is not installed.
-fn aiocoap() -> Option<PathBuf> {
-    let target = PathBuf::from(thinair_tests::text(&thinair_tests::metadata(), "target_directory"));
-    let python = std::env::var_os("THINAIR_PYTHON").map_or(target.join("coap-peers/python"), PathBuf::from);
-    if !python.join("installed").exists() {
-        println!("skipped: aiocoap, because it is not installed (`make test` does that, with pip)");
-        return None;
-    }
-    Some(python)
-}
-
-fn script(python: &Path, name: &str) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--signal", "KILL", LIMIT, "python3", "-s"]);
-    command.arg(thinair_tests::root().join("tests/workspace/peers").join(name));
-    command.env("PYTHONPATH", python).env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
-    command
-}
+use thinair_tests::secure_coap::{
+    Server, aiocoap, ask, body, californium, done, failed, script, server, text, thinair,
+};
 
 /// Folders of a test: contexts, and files that are served.
 struct Bench(tempfile::TempDir);
@@ -79,7 +62,7 @@ impl Bench {
     /// Starts aiocoap's server.
     fn serve_aiocoap(&self, python: &Path, folder: &str) -> Server {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = script(python, "oscore_server.py");
+        let mut command = script(python, "secure_server.py");
         command.args(["127.0.0.1", &port.to_string(), &self.path(folder)]).stderr(Stdio::null());
         let server = Server::started("coap", command.spawn().unwrap(), port);
         let until = Instant::now() + Duration::from_secs(60);
@@ -280,7 +263,7 @@ fn aiocoap_uses_our_server_which_restarts() {
     for _ in 0..2 {
         let server = bench.serve(&[]);
         let relay = Relay::new(server.address());
-        let mut client = script(&python, "oscore_client.py");
+        let mut client = script(&python, "secure_client.py");
         let done = client.args([&relay.uri(""), &bench.path("client")]).output().unwrap();
         assert!(done.status.success() && text(&done).contains("state 3 is told"), "{}", text(&done));
         // Nothing is accepted again, neither by the server that had it nor by the one after it.
@@ -329,7 +312,7 @@ fn aiocoap_and_we_refuse_each_others_wrong_keys() {
     let bench = Bench::new();
     bench.keygen("other", "elsewhere");
     let server = bench.serve(&[]);
-    let mut client = script(&python, "oscore_client.py");
+    let mut client = script(&python, "secure_client.py");
     let done = client.args([&server.uri(""), &bench.path("other")]).output().unwrap();
     assert!(!done.status.success(), "{}", text(&done));
     drop(server);

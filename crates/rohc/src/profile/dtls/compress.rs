@@ -67,8 +67,7 @@ impl DtlsSenderContext {
         let policy = departure.config.policy(self.establishment.is_two_way());
         self.establishment.begin_packet(departure.now, policy);
         let (mut x, next) = self.note(packet, departure.config);
-        let end = next.path.len() + next.shape.len();
-        let (_, payload) = packet.octets.split_at_checked(end).ok_or(Refused::ByThisPacket)?;
+        let (_, payload) = packet.octets.split_at_checked(next.headers()).ok_or(Refused::ByThisPacket)?;
         let is_elided = next.path.checksum == ChecksumMode::Elided;
         let sum = if is_elided { header::payload_sum(payload) } else { 0 };
         self.send(payload, sum, &mut x, Some(next), departure)
@@ -92,7 +91,7 @@ impl DtlsSenderContext {
         writer.offer(MSN, Lsb { value: x.msn.into(), needed });
         let long = self.long_format();
         let state = next.as_mut().unwrap_or(&mut self.state);
-        let header_in = state.path.len() + state.shape.len();
+        let header_in = state.headers();
         let format = long.unwrap_or_else(|| format_for(&state.path, x.carries, needed));
         write(format, &mut writer, sum, x, state).map_err(|_| Refused::ByThisPacket)?;
         let header_out = writer.finish()?;

@@ -202,7 +202,7 @@ impl DtlsReceiverContext {
 
 impl<'a, 'p> Candidate<'a, 'p> {
     /// Reads the fields of a packet behind a state.
-    #[inline]
+    #[inline(always)]
     fn read(
         format: Format,
         reader: &'a mut Reader<'p>,
@@ -246,7 +246,7 @@ impl<'a, 'p> Candidate<'a, 'p> {
             next.settle();
         }
         let len = header::rebuild(next, x, payload.len(), self.out)?;
-        let at = next.path.len();
+        let at = next.record_at();
         let record = self.out.get(at..len).unwrap_or_default();
         let checksum = match next.path.checksum {
             ChecksumMode::Zero => 0,

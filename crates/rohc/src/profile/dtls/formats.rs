@@ -61,7 +61,9 @@ pub(super) fn packet<'p, C: Coder<'p>>(
         Format::Ir => ir(c, x, next)?,
         _ => c.enforce(false)?,
     }
-    chain(c, x, next)?;
+    if !x.carries.is_nothing() || next.has_chain() {
+        chain(c, x, next)?;
+    }
     if is_long(format) && next.path.checksum != ChecksumMode::Zero {
         c.uint("UDP Checksum", 16, &mut x.checksum)?;
     }
@@ -173,8 +175,7 @@ fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut Dtls
     Ok(())
 }
 
-/// Chain behind every base header: fields that have changed, and those that every packet carries. Section 4.6.
-#[inline]
+/// Chain behind a base header: fields that have changed, and those that every packet carries. Section 4.6.
 fn chain<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsState) -> Step {
     let path = &next.path;
     if !path.v6 && (x.carries.ip_id || path.ip_id_mode == IpIdMode::Irregular) {

@@ -24,9 +24,8 @@ pub(super) fn rebuild(
     payload: usize,
     out: &mut [u8],
 ) -> Result<usize, Unbuildable> {
-    let (path, shape) = (&state.path, &state.shape);
-    let at = path.len();
-    let len = at + shape.len();
+    let path = &state.path;
+    let (at, len) = (state.record_at(), state.headers());
     let total = len + payload;
     let (head, record) =
         out.get_mut(..len).and_then(|out| out.split_at_mut_checked(at)).ok_or(Unbuildable::NoRoom(total))?;
@@ -101,7 +100,7 @@ pub(super) fn payload_sum(payload: &[u8]) -> u16 {
 
 /// Returns the UDP checksum of a packet, by the octets of its record header, and length and sum of the payload. RFC 768; RFC 8200, section
 /// 8.1.
-#[inline]
+#[inline(always)]
 pub(super) fn udp_checksum(state: &DtlsState, record: &[u8], payload: usize, payload_sum: u16) -> u16 {
     let len = (8 + record.len() + payload) as u16;
     // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).

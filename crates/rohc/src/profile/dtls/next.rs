@@ -24,8 +24,7 @@ impl DtlsSenderContext {
             && self.pending.is_none()
             && !self.is_first()
             && self.establishment.is_quiet(departure.now);
-        let at = state.path.len();
-        let len = at + state.shape.len();
+        let (at, len) = (state.record_at(), state.headers());
         let (headers, payload) = packet.split_at_checked(len).filter(|_| is_calm)?;
         let mut x = HeaderFields { msn: state.msn.wrapping_add(1), ..HeaderFields::default() };
         if state.path.ip_id_mode == IpIdMode::Irregular {

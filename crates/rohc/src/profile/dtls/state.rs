@@ -55,9 +55,8 @@ pub(super) struct DtlsPath {
 }
 
 impl DtlsPath {
-    /// Octets of the IP and UDP headers: index of the record.
-    #[inline]
-    pub(super) fn len(&self) -> usize {
+    /// Octets of the IP and UDP headers.
+    fn len(&self) -> usize {
         if self.v6 { 48 } else { 28 }
     }
 
@@ -87,8 +86,7 @@ pub(super) struct RecordShape {
 
 impl RecordShape {
     /// Octets of the header, with the nonce.
-    #[inline]
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.kind.header_len() + if self.has_nonce { NONCE } else { 0 }
     }
 
@@ -112,8 +110,11 @@ pub(super) struct DtlsState {
     pub(super) nonce_difference: u64,
     /// IP-ID; minus the MSN if it counts.
     pub(super) ip_id: u16,
-    // Derived from the fields above: a CRC-8 over all of them but the numbers of the newest packet, a digest of those that the UDP
-    // checksum does not cover, and the sum of those of IP and UDP that it covers.
+    // Derived from the fields above: octets of the IP and UDP headers, and of all headers with the nonce; a CRC-8 over all fields but the
+    // numbers of the newest packet, a digest of those that the UDP checksum does not cover, and the sum of those of IP and UDP that it
+    // covers.
+    pub(super) record_at: u8,
+    pub(super) headers: u8,
     pub(super) crc: u8,
     pub(super) digest: u16,
     pub(super) sum: u16,
@@ -123,6 +124,8 @@ impl DtlsState {
     /// Sets the fields that are derived from the others.
     pub(super) fn settle(&mut self) {
         let (path, shape) = (&self.path, &self.shape);
+        // At most 48 and 41.
+        (self.record_at, self.headers) = (path.len() as u8, (path.len() + shape.len()) as u8);
         let [_, a, b, c] = path.flow_label.to_be_bytes();
         let dynamic = [u8::from(path.v6) << 1 | u8::from(path.df), path.tos, path.ttl, a, b, c];
         let [high, low, ..] = fcs32(&dynamic);
@@ -137,6 +140,24 @@ impl DtlsState {
             [&dynamic, &path.source, &path.destination, &fixed, shape.cid(), &difference.to_be_bytes()];
         let check = Check::Crc8;
         self.crc = parts.iter().fold(check.start(), |crc, part| check.update(crc, part));
+    }
+
+    /// Index of the record in a packet.
+    #[inline]
+    pub(super) fn record_at(&self) -> usize {
+        self.record_at.into()
+    }
+
+    /// Octets of all headers, with the nonce.
+    #[inline]
+    pub(super) fn headers(&self) -> usize {
+        self.headers.into()
+    }
+
+    /// True if the chain of each packet has fields.
+    #[inline]
+    pub(super) fn has_chain(&self) -> bool {
+        !self.path.v6 && self.path.ip_id_mode == IpIdMode::Irregular || self.shape.kind.is_unified()
     }
 
     /// Epoch and sequence number, as an explicit nonce has them.

@@ -1,7 +1,7 @@
-"""aiocoap as a client of one server, by OSCORE: methods, blocks, an observation.
+"""aiocoap as a client of one server, by OSCORE or DTLS: methods, blocks, an observation.
 
-Usage: oscore_client.py URI FOLDER, where URI is that of a folder that may be written to, and FOLDER has the security context, or
-keys for EDHOC.
+Usage: secure_client.py URI SECRETS, where URI is that of a folder that may be written to, and SECRETS a folder with a security context
+or keys for EDHOC, or a file with a pre-shared key.
 Prints a line for each thing that was so; ends with an error at the first that was not.
 """
 
@@ -9,14 +9,14 @@ import asyncio
 import os
 import sys
 
-os.environ["AIOCOAP_CLIENT_TRANSPORT"] = "oscore:udp6"
+os.environ["AIOCOAP_CLIENT_TRANSPORT"] = "tinydtls" if sys.argv[1].startswith("coaps") else "oscore:udp6"
 
 from aiocoap import CHANGED, CONTENT, CREATED, FETCH, GET, METHOD_NOT_ALLOWED, NOT_FOUND, PUT, Context, Message
 from aiocoap.credentials import CredentialsMap
 
 import security
 
-URI, FOLDER = sys.argv[1:]
+URI, SECRETS = sys.argv[1:]
 
 
 def so(what, is_so):
@@ -28,7 +28,7 @@ def so(what, is_so):
 async def main():
     context = await Context.create_client_context()
     context.client_credentials = CredentialsMap()
-    context.client_credentials.load_from_dict({URI + "/*": security.client(FOLDER)})
+    context.client_credentials.load_from_dict({URI + "/*": security.client(SECRETS)})
 
     async def ask(code, path, **more):
         return await asyncio.wait_for(context.request(Message(code=code, uri=URI + path, **more)).response, 60)

@@ -1,5 +1,5 @@
-"""aiocoap's server by OSCORE. Usage: oscore_server.py HOST PORT FOLDER, where FOLDER has the security context, or
-keys for EDHOC.
+"""aiocoap's server by OSCORE, or by DTLS one port above. Usage: secure_server.py HOST PORT SECRETS, where SECRETS is a folder with a
+security context or keys for EDHOC, or a file with a pre-shared key.
 
 /store has what was put last; FETCH gets as many octets of it as the payload says; /count can be observed, and changes every 50
 ms. A request that is not protected is answered with 4.01.
@@ -9,7 +9,8 @@ import asyncio
 import os
 import sys
 
-os.environ["AIOCOAP_SERVER_TRANSPORT"] = "oscore:udp6"
+IS_DTLS = os.path.isfile(sys.argv[3])
+os.environ["AIOCOAP_SERVER_TRANSPORT"] = "tinydtls_server" if IS_DTLS else "oscore:udp6"
 
 import aiocoap.resource as resource
 from aiocoap import CHANGED, CONTENT, UNAUTHORIZED, Context, Message
@@ -18,7 +19,7 @@ from aiocoap.oscore_sitewrapper import OscoreSiteWrapper
 
 import security
 
-HOST, PORT, FOLDER = sys.argv[1:]
+HOST, PORT, SECRETS = sys.argv[1:]
 
 
 def is_protected(request):
@@ -63,8 +64,9 @@ async def main():
     site.add_resource(["store"], Store())
     site.add_resource(["count"], Counter())
     credentials = CredentialsMap()
-    credentials.load_from_dict(security.server(FOLDER, f"coap://{HOST}:{PORT}"))
-    await Context.create_server_context(OscoreSiteWrapper(site, credentials), bind=(HOST, int(PORT)))
+    credentials.load_from_dict(security.server(SECRETS, f"coap://{HOST}:{PORT}"))
+    wrapped = site if IS_DTLS else OscoreSiteWrapper(site, credentials)
+    await Context.create_server_context(wrapped, bind=(HOST, int(PORT)), server_credentials=credentials)
     await asyncio.get_running_loop().create_future()
 
 

@@ -1,5 +1,5 @@
-//! CoAP over DTLS end to end: `thinair coap` with itself, with libcoap over OpenSSL and GnuTLS, both ways, and with OpenSSL's s_client;
-//! restarts, new addresses, other keys; Wireshark decrypts our records.
+//! CoAP over DTLS end to end: `thinair coap` with itself, with libcoap over OpenSSL and GnuTLS, aiocoap and Californium, both ways, and
+//! with OpenSSL's s_client; restarts, new addresses, resumed sessions, other keys; Wireshark decrypts our records.
 //!
 //! Every server listens at free ports of 127.0.0.1. Where a peer is missing, the tests print what they skip. Time limits allow
 //! for a busy machine; no process outlives its test.
@@ -7,18 +7,23 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
+mod aiocoap;
+mod californium;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use thinair_capture::LinkType;
-use thinair_tests::secure_coap::{LIMIT, Server, ask, body, done, failed, limited, server, text, thinair};
+use thinair_tests::secure_coap::{
+    LIMIT, Server, aiocoap, ask, body, californium, done, failed, limited, script, server, text, thinair,
+};
 use thinair_tests::tshark;
 
 /// Key of the identity `phone`: text, since libcoap takes no other one.
@@ -101,6 +106,16 @@ impl Bench {
         server
     }
 
+    /// Starts a client that gets so often, every 3 s.
+    fn repeated(&self, uri: &str, times: u32) -> Repeated {
+        let mut client = limited(&thinair());
+        client.args(["coap", "get", uri, "--psk-file", &self.path("phone"), "--json", "--every", "3s"]);
+        client.args(["--repeat", &times.to_string()]);
+        let mut child = client.stdout(Stdio::piped()).spawn().unwrap();
+        let responses = BufReader::new(child.stdout.take().unwrap()).lines();
+        Repeated { child, responses }
+    }
+
     /// Returns the payload of the response to a request with the key of this file.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> Vec<u8> {
@@ -114,8 +129,38 @@ impl Bench {
     }
 }
 
+/// A client with one session, and the responses to its requests.
+struct Repeated {
+    child: Child,
+    responses: Lines<BufReader<ChildStdout>>,
+}
+
+impl Repeated {
+    /// Waits for the next response, which is 2.05.
+    #[track_caller]
+    fn next(&mut self) -> Value {
+        let response = serde_json::from_str::<Value>(&self.responses.next().unwrap().unwrap()).unwrap();
+        assert_eq!(response["code"], "2.05", "{response}");
+        response
+    }
+
+    /// Waits for the end of the client.
+    fn end(mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
 /// A datagram, and true if the client has sent it.
 type Seen = (bool, Vec<u8>);
+
+/// Types of handshake messages.
+const CLIENT_HELLO: u8 = 1;
+const CLIENT_KEY_EXCHANGE: u8 = 16;
+
+/// Records of handshake messages of this type, without protection.
+fn messages(seen: &[Seen], kind: u8) -> usize {
+    seen.iter().filter(|(_, datagram)| datagram[0] == 22 && datagram.get(13) == Some(&kind)).count()
+}
 
 /// A relay before a server, which sees all datagrams, and can give the client another address.
 struct Relay {
@@ -235,20 +280,14 @@ fn a_restart_of_the_server_costs_a_handshake_and_no_minute() {
     let bench = Bench::new();
     let port = free_port();
     let server = bench.serve(port, &[]);
-    let mut client = limited(&thinair());
-    client.args(["coap", "get", &server.uri("/time"), "--psk-file", &bench.path("phone"), "--json"]);
-    client.args(["--repeat", "2", "--every", "3s"]);
-    let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
-    let mut responses = BufReader::new(client.stdout.take().unwrap()).lines();
-    responses.next().unwrap().unwrap();
+    let mut client = bench.repeated(&server.uri("/time"), 2);
+    client.next();
     drop(server);
-    let server = bench.serve(port, &[]);
-    let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
-    assert_eq!(second["code"], "2.05", "{second}");
-    let time = second["times_ms"]["total"].as_f64().unwrap();
-    println!("{} after {time} ms, with {} datagrams sent", second["code"], second["messages"]["sent"]);
-    assert!(client.wait().unwrap().success());
-    drop(server);
+    let _server = bench.serve(port, &[]);
+    let second = client.next();
+    let (time, sent) = (&second["times_ms"]["total"], &second["messages"]["sent"]);
+    println!("2.05 after {time} ms, with {sent} datagrams sent");
+    client.end();
 }
 
 /// A session with its connection ID survives a new address; Wireshark decrypts its records, as RFC 9146 has them.
@@ -382,23 +421,35 @@ fn a_restart_of_libcoaps_server_costs_seconds() {
     let bench = Bench::new();
     let Some(program) = libcoap("server").into_iter().next() else { return };
     let server = bench.serve_libcoap(&program, free_port(), KEY);
-    let mut client = limited(&thinair());
-    client.args(["coap", "get", &server.uri("/time"), "--psk-file", &bench.path("phone"), "--json"]);
-    client.args(["--repeat", "2", "--every", "3s"]);
-    let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
-    let mut responses = BufReader::new(client.stdout.take().unwrap()).lines();
-    responses.next().unwrap().unwrap();
+    let mut client = bench.repeated(&server.uri("/time"), 2);
+    client.next();
     let port = server.port - 1;
     drop(server);
-    let server = bench.serve_libcoap(&program, port, KEY);
-    let second: Value = serde_json::from_str(&responses.next().unwrap().unwrap()).unwrap();
-    assert_eq!(second["code"], "2.05", "{second}");
-    println!("{program}: 2.05 after {} ms", second["times_ms"]["total"]);
-    assert!(client.wait().unwrap().success());
-    drop(server);
+    let _server = bench.serve_libcoap(&program, port, KEY);
+    println!("{program}: 2.05 after {} ms", client.next()["times_ms"]["total"]);
+    client.end();
 }
 
-/// A message through OpenSSL's s_client: `GET /time`, Non-confirmable.
+/// libcoap's server has no connection IDs: a client that is not found at its new address resumes the session, as OpenSSL keeps it.
+#[test]
+fn a_new_address_without_a_connection_id_resumes_the_session() {
+    let bench = Bench::new();
+    let Some(program) = libcoap("server").into_iter().find(|program| program.ends_with("openssl")) else {
+        return;
+    };
+    let server = bench.serve_libcoap(&program, free_port(), KEY);
+    let relay = Relay::before(&server);
+    let mut client = bench.repeated(&relay.uri("/time"), 2);
+    client.next();
+    *relay.moves.lock().unwrap() = true;
+    println!("{program}: 2.05 after {} ms", client.next()["times_ms"]["total"]);
+    client.end();
+    let seen = relay.seen.lock().unwrap();
+    assert!(messages(&seen, CLIENT_HELLO) > 2);
+    assert_eq!(messages(&seen, CLIENT_KEY_EXCHANGE), 1, "it is resumed");
+}
+
+/// A message through OpenSSL's s_client: `GET /time`, Non-confirmable; and once more in the session resumed.
 #[test]
 fn openssl_s_client_uses_our_server() {
     if Command::new("openssl").arg("version").output().is_err() {
@@ -407,27 +458,37 @@ fn openssl_s_client_uses_our_server() {
     }
     let bench = Bench::new();
     let server = bench.serve(0, &[]);
-    let mut client = limited("openssl");
-    client.args([
-        "s_client",
-        "-dtls1_2",
-        "-quiet",
-        "-psk",
-        &tshark::hex(KEY.as_bytes()),
-        "-psk_identity",
-        "phone",
-    ]);
-    client.args(["-cipher", "PSK-AES128-CCM8@SECLEVEL=0", "-connect", &format!("127.0.0.1:{}", server.port)]);
-    let mut client =
-        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    client.stdin.as_mut().unwrap().write_all(b"\x50\x01\x12\x34\xb4time").unwrap();
-    let mut header = [0; 4];
-    client.stdout.as_mut().unwrap().read_exact(&mut header).unwrap();
-    // Non-confirmable, 2.05.
-    assert_eq!((header[0] & 0xF0, header[1]), (0x50, 0x45));
-    let child = format!("/proc/{0}/task/{0}/children", client.id());
-    for child in fs::read_to_string(child).unwrap_or_default().split_whitespace() {
-        let _ = Command::new("kill").args(["-9", child]).status();
+    let relay = Relay::before(&server);
+    let (key, session) = (tshark::hex(KEY.as_bytes()), bench.path("session"));
+    for keeps in ["-sess_out", "-sess_in"] {
+        let mut client = limited("openssl");
+        client.args([
+            "s_client",
+            "-dtls1_2",
+            "-quiet",
+            "-psk",
+            &key,
+            "-psk_identity",
+            "phone",
+            keeps,
+            &session,
+        ]);
+        client.args(["-cipher", "PSK-AES128-CCM8@SECLEVEL=0", "-connect"]);
+        client.arg(format!("127.0.0.1:{}", relay.port));
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut client = client.spawn().unwrap();
+        client.stdin.as_mut().unwrap().write_all(b"\x50\x01\x12\x34\xb4time").unwrap();
+        let mut header = [0; 4];
+        client.stdout.as_mut().unwrap().read_exact(&mut header).unwrap();
+        // Non-confirmable, 2.05.
+        assert_eq!((header[0] & 0xF0, header[1]), (0x50, 0x45));
+        let child = format!("/proc/{0}/task/{0}/children", client.id());
+        for child in fs::read_to_string(child).unwrap_or_default().split_whitespace() {
+            let _ = Command::new("kill").args(["-9", child]).status();
+        }
+        let _ = client.wait();
     }
-    let _ = client.wait();
+    let seen = relay.seen.lock().unwrap();
+    assert!(messages(&seen, CLIENT_HELLO) > 2);
+    assert_eq!(messages(&seen, CLIENT_KEY_EXCHANGE), 1, "it is resumed");
 }
