@@ -28,6 +28,9 @@ pub(super) struct NeededBits {
     sn: u32,
     ip_id: u32,
     ts: Needed,
+    /// The own number of the sender leaps behind a pause. To the decompressor that looks like lost packets, in which the IP-ID may have
+    /// moved, unless a CRC of 7 bits shows the leap.
+    is_leap: bool,
 }
 
 impl NeededBits {
@@ -220,6 +223,10 @@ impl Rfc3095SenderContext {
             writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits } });
             rtp.fill_extension(x, &needed.ts, self.mode.is_pending());
         }
+        needed.is_leap = has_own_sn(self.profile)
+            && !(1..=REPEATED).contains(&ahead(self.profile, x.sn, self.sn))
+            && self.caution.has_waited(now)
+            && x.base().iter().any(|ip| ip.holds_ip_id() && !ip.sid);
         for i in 0..x.base_ips() {
             let pending = &self.pending[i];
             let extra = &mut x.extra[i];
@@ -254,7 +261,7 @@ impl Rfc3095SenderContext {
         // It need not be sent as soon as there is a reference from which the SN determines it.
         let has_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
         let update_due = secure && (reliable_crc || self.is_update_due(x.sn as u16, has_more));
-        let is_strong = self.strong > 0 || self.caution.repeats_any();
+        let is_strong = self.strong > 0 || self.caution.repeats_any() || needed.is_leap && !secure;
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
