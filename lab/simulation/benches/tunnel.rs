@@ -133,6 +133,7 @@ mod linux {
             state: folder.to_owned(),
             templates: &|_| Ok(Vec::new()),
             resolve: &config::system_resolver,
+            tariff: &|_| Err(String::new()),
         };
         config::site_config(&settings, &surroundings).map_err(|why| why.to_string())
     }

@@ -470,6 +470,7 @@ mod tests {
                 state: Path::new("/").to_owned(),
                 templates: &|_| Ok(Vec::new()),
                 resolve: &config::system_resolver,
+                tariff: &|_| Err("no price list".to_owned()),
             };
             let plan = config::site_config(&settings, &surroundings).unwrap();
             assert_eq!(Budget::of(&plan).unwrap().overhead(), overhead as usize, "{name}");

@@ -115,7 +115,7 @@ impl TunnelOverLink {
             match output {
                 SiteOutput::Datagram { octets, .. } => out.push([&[0; OUTER], octets].concat()),
                 SiteOutput::Packet { octets, .. } if side == Side::B => self.meter.deliver(self.now, octets),
-                SiteOutput::Packet { .. } | SiteOutput::Event { .. } => {}
+                SiteOutput::Packet { .. } | SiteOutput::Probe { .. } | SiteOutput::Event { .. } => {}
             }
         }
     }
@@ -187,6 +187,7 @@ fn plan(run: &LinkRun, side: Side) -> Result<SiteConfig, PaperError> {
         state: "state".into(),
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
+        tariff: &|_| Err("no price list".to_owned()),
     };
     config::site_config(&settings, &surroundings).map_err(|error| failed(&error))
 }
