@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use relay::{Relay, replay};
 use thinair_tests::secure_coap::{
-    Server, aiocoap, ask, body, californium, done, failed, script, server, text, thinair,
+    Server, aiocoap, ask, body, californium, done, failed, limited, script, server, text, thinair,
 };
 
 /// Folders of a test: contexts, and files that are served.
