@@ -67,7 +67,9 @@ pub(crate) fn analyze(
         settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
         if let Some(tariff) = tariff {
             if tariff.session.is_some() && partitions > 1 {
-                return Err(value_error("a price list with sessions is for links of one channel: leave out `partitions`"));
+                return Err(value_error(
+                    "a price list with sessions is for links of one channel: leave out `partitions`",
+                ));
             }
             settings.set_tariff(tariff);
         }
