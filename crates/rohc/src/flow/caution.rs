@@ -186,10 +186,15 @@ impl Caution {
         kept.max(self.bits_behind_pause(waited)).max(behind_step).min(u16::BITS)
     }
 
-    /// Bits behind a pause that is a usual one only where the number goes on.
+    /// Bits behind a pause that is a usual one only where the number goes on. A decompressor that has had the flow before may know a pace
+    /// where this end knows none.
     #[cold]
     fn bits_behind_step(&self, waited: u64) -> u32 {
-        if self.is_longer_than_smallest(waited) { self.bits_to_tell(waited) } else { 0 }
+        match self.pace.is_known() {
+            false => MOST,
+            true if self.is_longer_than_smallest(waited) => self.bits_to_tell(waited),
+            true => 0,
+        }
     }
 
     fn bits_behind_pause(&self, waited: u64) -> u32 {

@@ -91,6 +91,9 @@ impl FlowPace {
     pub(crate) fn note(&mut self, waited: u64, ahead: u32, intervals: u32) {
         let part = |of: u32| if of > 1 { waited / u64::from(of) } else { waited };
         if ahead < LEAP {
+            // Timestamps whose steps are several strides seem to go on in silence for which there was no time.
+            let least = || u64::from(if self.is_known() { self.gap() / 2 } else { SHORTEST });
+            let intervals = if intervals > ahead && part(intervals) < least() { ahead } else { intervals };
             self.note_times((intervals < LEAP).then_some(part(intervals)), part(ahead));
         }
     }
@@ -247,6 +250,18 @@ mod tests {
         // A pause may be hidden: as long as the clock has gone back.
         assert_eq!(sender.advance_by_pause(at(400), at(1_000)), at(1_600));
         assert_eq!(sender.advance_by_pause(at(420), at(1_600)), at(1_620));
+    }
+
+    /// Where TS_STRIDE is a small part of the steps, each step looks like silence.
+    #[test]
+    fn silence_for_which_there_was_no_time_is_none() {
+        let twenty = units(20_000_000);
+        let mut pace = FlowPace::NEW;
+        (0..20).for_each(|_| pace.note(twenty, 1, 32));
+        assert_eq!(u64::from(pace.gap()), twenty);
+        // Silence is: the pace stays.
+        pace.note(twenty * 32, 1, 32);
+        assert_eq!(u64::from(pace.gap()), twenty);
     }
 
     /// Shorter times never give a longer gap, so that a compressor that subtracts the jitter of a link is safe.

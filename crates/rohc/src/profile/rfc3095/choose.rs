@@ -128,7 +128,7 @@ impl Rfc3095SenderContext {
             _ if !has_own_sn(self.profile) => needed,
             8..0x8000 => needed.max(u16::BITS - step.leading_zeros() + 1),
             // Behind a pause an SN that does not go on looks like one that is ahead by a turn of its bits.
-            0 | 0x8000.. if self.caution.has_waited(now) && !self.mode.is_secure() => u16::BITS,
+            0 | 0x8000.. if self.caution.may_have_turned(now) && !self.mode.is_secure() => u16::BITS,
             _ => needed,
         }
     }
@@ -140,7 +140,7 @@ impl Rfc3095SenderContext {
             return;
         }
         let (caution, step) = (&self.caution, ahead(self.profile, x.sn, self.sn));
-        let leaps = !(1..=REPEATED).contains(&step) && caution.has_waited(now);
+        let leaps = !(1..=REPEATED).contains(&step) && caution.may_have_turned(now);
         let (is_due, bits) = match self.depends_on_sn(x) {
             true if leaps => (true, caution.bits(now, step)),
             true => (caution.may_hide_changes(), caution.spread_bits()),
@@ -225,7 +225,7 @@ impl Rfc3095SenderContext {
         }
         needed.is_leap = has_own_sn(self.profile)
             && !(1..=REPEATED).contains(&ahead(self.profile, x.sn, self.sn))
-            && self.caution.has_waited(now)
+            && self.caution.may_have_turned(now)
             && x.base().iter().any(|ip| ip.holds_ip_id() && !ip.sid);
         for i in 0..x.base_ips() {
             let pending = &self.pending[i];

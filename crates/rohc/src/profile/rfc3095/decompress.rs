@@ -392,9 +392,9 @@ impl Rfc3095ReceiverContext {
     fn intervals(&self, x: &Rfc3095Fields<'_>, ahead: u32) -> u32 {
         match &self.own {
             UpperFields::Rtp(rtp) if has_rtp(self.profile) => {
-                let step = x.rtp.ts.wrapping_sub(rtp.ts);
-                let strides = step.checked_div(rtp.stride).unwrap_or(0);
-                if rtp.stride > 1 && step.is_multiple_of(rtp.stride) { strides.max(ahead) } else { ahead }
+                let (step, stride) = (x.rtp.ts.wrapping_sub(rtp.ts), stride_behind(x, rtp));
+                let strides = step.checked_div(stride).unwrap_or(0);
+                if stride > 1 && step.is_multiple_of(stride) { strides.max(ahead) } else { ahead }
             }
             _ => ahead,
         }
@@ -423,9 +423,7 @@ impl Rfc3095ReceiverContext {
             *kept = *ip;
         }
         if let (true, UpperFields::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
-            // RFC 4815, section 4.6: with Tsc = 1, "field(TS_STRIDE) MUST be ignored and discarded".
-            let stride = if x.rtp_extra.scaled { rtp.stride } else { x.rtp.stride };
-            *rtp = RtpFields { m: false, stride, ..x.rtp };
+            *rtp = RtpFields { m: false, stride: stride_behind(x, rtp), ..x.rtp };
         }
         if x.cce == Some(Cce::Off) {
             self.udp.coverage = x.udp.coverage;
@@ -496,6 +494,11 @@ impl Rfc3095ReceiverContext {
         let _ = tail(&mut tracer, &mut x, &has);
         Some(format)
     }
+}
+
+/// TS_STRIDE behind a packet. RFC 4815, section 4.6: with Tsc = 1, "field(TS_STRIDE) MUST be ignored and discarded".
+fn stride_behind(x: &Rfc3095Fields<'_>, kept: &RtpFields) -> u32 {
+    if x.rtp_extra.scaled { kept.stride } else { x.rtp.stride }
 }
 
 /// Finds the compressed format of a packet.

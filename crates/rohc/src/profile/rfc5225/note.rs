@@ -272,13 +272,15 @@ impl V2SenderContext {
         let is_due = |field: usize| self.pending.has(field);
         let now = outbound.now;
         let proves = self.sums && next.sum_covers_rtp();
+        let leaps = !proves
+            && !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn))
+            && self.caution.may_have_turned(now);
         let repeats_jump = next.has_rtp()
             && next.time_stride == 0
             && if proves {
                 self.caution.repeats(Moved::Timestamp) && self.caution.is_behind_long_pause()
             } else {
-                let leaps = !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn));
-                leaps && self.caution.has_waited(now) || self.caution.may_hide_changes()
+                leaps || self.caution.may_hide_changes()
             };
         let repeats_offset = next.time_stride == 0 && self.caution.repeats(Moved::TimestampOffset);
         let ts_scaled = self.scaled(outbound, next).map(|counter| {
@@ -335,7 +337,7 @@ impl V2SenderContext {
             has_whole_id: is_due(changes::BEHAVIOR) || self.caution.repeats(Moved::IpId),
             timestamp: Counter::between(
                 next.timestamp(),
-                self.timestamps.bounds().filter(|_| next.time_stride == 0 && !repeats_offset),
+                self.timestamps.bounds().filter(|_| next.time_stride == 0 && !repeats_offset && !leaps),
             ),
             ts_scaled: ts_scaled.unwrap_or(Counter::read(0)),
             stamp,
