@@ -71,7 +71,7 @@ pub(crate) struct AnalyzeArguments {
     /// Unidirectional, bidirectional optimistic or bidirectional reliable mode (RFC 3095, section 4.4).
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
-    /// Number of threads; the result does not depend on it [default: that of processors]
+    /// Number of threads, which changes no result [default: that of processors]
     ///
     /// Each thread carries the packets of some schemes, and of some --partitions.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
