@@ -335,6 +335,38 @@ fn responses_in_a_crowd_name_their_requests() {
 }
 
 /// Observe and the IP-ID, of which 8 bits are sent, are both a turn higher behind a gap: each compensates the other in a CHECK.
+/// All packets that carry the changes are lost. The sum of Message ID, token and code is that of a packet without changes.
+#[test]
+fn changes_that_were_missed_do_not_compensate_each_other() {
+    for (id, token, codes) in [(2, 0, [1, 3]), (0, 2, [3, 1])] {
+        let config = CompressorConfig::new(channel(CidSpace::Small, Integrity::None));
+        let mut link = CoapLink::new(config, Mode::Unidirectional);
+        let message = |i: i32, id: i32, token: i32, code: u8| {
+            let token = (0x1234_0000 + i + token).to_be_bytes().to_vec();
+            let put = TestMessage { token, code, ..TestMessage::get((500 + i + id) as u16, &[b"time"]) };
+            packet(true, 9, CoapSide::Client, 0, &put)
+        };
+        for i in 0..60 {
+            let sent = message(i, 0, 0, codes[0]);
+            assert_eq!(link.carry(CoapSide::Client, &sent).1, Some(sent), "{i}: {:?}", link.error);
+        }
+        assert_eq!(link.last, Format::Pt0c);
+        let (mut out, mut back) = ([0; 2_000], [0; 2_000]);
+        let mut short = 0;
+        for i in 60..90 {
+            link.now += 100;
+            let now = Instant::from_millis(link.now);
+            let [near, far] = &mut link.ends;
+            let (format, len) = near.compressor_send(now, &message(i, id, token, codes[1]), &mut out);
+            if format == Format::Pt0c {
+                short += 1;
+                assert!(far.receive(now, &out[..len], &mut back).is_err(), "{id} {token} {codes:?}");
+            }
+        }
+        assert!(short > 5, "{short}");
+    }
+}
+
 #[test]
 fn two_numbers_that_turn_in_a_gap_are_not_taken_for_older_ones() {
     for lost in [60, 180, 200, 240, 300, 330, 560] {

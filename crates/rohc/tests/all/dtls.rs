@@ -218,6 +218,51 @@ fn records_that_are_reordered_across_an_epoch_are_never_wrong() {
     }
 }
 
+/// A record with the number 0 arrives behind an alert with that number, from which its own one would be -1.
+#[test]
+fn a_number_below_zero_is_not_taken_for_zero() {
+    let mut link = DtlsLink::new(CidSpace::Small, Integrity::None, Mode::Optimistic);
+    let (mut flow, mut random) = (DtlsFlow::new(true), SplitMix64(9));
+    for _ in 0..10 {
+        flow.number = 0;
+        link.carry(&flow.next(&mut random));
+    }
+    let (mut late, mut back) = (vec![0; 512], vec![0; 512]);
+    flow.number = 0;
+    let sent = link.send(&flow.next(&mut random), &mut late);
+    assert_eq!(sent.format, Format::Pt0c);
+    flow.number = 0;
+    let alert = flow.record_of(21, 2, &mut random);
+    link.carry(&flow.packet(&alert, &mut random));
+    link.carry(&flow.next(&mut random));
+    assert_eq!(link.receive(&late[..sent.len], &mut back), None);
+}
+
+/// All packets with the new epoch are lost, and its sequence numbers are too low by as much as the epoch is too high: the sum of a record is
+/// that of the old epoch.
+#[test]
+fn an_epoch_that_was_missed_is_not_compensated_by_the_sequence_number() {
+    for nonce in [Nonce::None, Nonce::Difference(0)] {
+        let mut link = DtlsLink::new(CidSpace::Small, Integrity::None, Mode::Unidirectional);
+        let (mut flow, mut random) = (DtlsFlow { nonce, ..DtlsFlow::new(true) }, SplitMix64(8));
+        for _ in 0..10 {
+            link.carry(&flow.next(&mut random));
+        }
+        (flow.epoch, flow.number) = (2, flow.number - 1);
+        let (mut rohc, mut back) = (vec![0; 512], vec![0; 512]);
+        let mut short = 0;
+        for _ in 0..20 {
+            let packet = flow.next(&mut random);
+            let sent = link.send(&packet, &mut rohc);
+            if sent.format == Format::Pt0c {
+                short += 1;
+                assert_eq!(link.receive(&rohc[..sent.len], &mut back), None);
+            }
+        }
+        assert!(short > 5, "{short}");
+    }
+}
+
 #[test]
 fn datagrams_that_are_no_records_go_by_another_profile() {
     let mut flow = DtlsFlow::new(true);

@@ -494,7 +494,8 @@ impl CoapSenderContext {
             if is_long(format) {
                 self.write_long(format, writer, x, template)?;
             } else {
-                x.check = if has_check(format) { header::check16(shared, x, x.checksum) } else { 0 };
+                x.check =
+                    if has_check(format) { header::check16(shared, template, x, x.checksum) } else { 0 };
                 short(format, writer, x)?;
             }
             format

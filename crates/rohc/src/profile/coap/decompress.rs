@@ -283,7 +283,7 @@ impl CoapReceiverContext {
             }
         };
         let is_right = if has_check(format) {
-            header::check16(state, x, checksum) == x.check
+            header::check16(state, template, x, checksum) == x.check
         } else {
             let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
             let carried_is_right = !is_carried || x.checksum == checksum;

@@ -373,17 +373,20 @@ pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
     check.update(check.update(check.of(front), hole), behind)
 }
 
-/// Returns the CHECK of a packet with a correct checksum: the checksum, the fields that it does not cover, and the MSN, in
-/// one's-complement arithmetic.
+/// Returns the CHECK of a packet with a correct checksum: the checksum, the fields that it does not cover, those that may compensate each
+/// other in it, and the MSN, in one's-complement arithmetic.
 #[inline]
-pub(super) fn check16(state: &CoapState, x: &HeaderFields<'_>, checksum: u16) -> u16 {
-    let ip_id = match state.path.ip_id_mode {
-        IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
-        IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
-    };
+pub(super) fn check16(state: &CoapState, template: &Template, x: &HeaderFields<'_>, checksum: u16) -> u16 {
+    let low = x.msn as u16;
+    let counts = |counts: bool, value: u16| if counts { value.wrapping_sub(low) } else { value };
+    let ip_id = counts(state.path.ip_id_mode == IpIdMode::Counted, x.ip_id);
     let ip_id = if state.path.has_ip_id() { ip_id } else { 0 };
-    let spread = u32::from(x.msn as u16) * SPREAD;
+    // Alone, the checksum would take a Message ID that is 3 too high and a token, or a code, that is 3 too low.
+    let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id).swap_bytes();
+    let [_, seven, eight] = template.check;
+    let spread = u32::from(low) * SPREAD;
     let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id);
+    let sum = sum.word(message_id).word(u16::from_be_bytes([seven, eight]));
     let sum = sum.word((spread >> 16) as u16).word(spread as u16).fold();
     // One's complement has two zeros.
     if sum == 0xFFFF { 0 } else { sum }

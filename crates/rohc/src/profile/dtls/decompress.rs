@@ -238,7 +238,9 @@ impl<'a, 'p> Candidate<'a, 'p> {
         let Self { format, next, x, payload, sum, .. } = self;
         work::note_candidate();
         x.msn = msn;
-        next.infer(x);
+        if !next.infer(x) {
+            return Ok(None);
+        }
         if x.carries.record {
             next.set_nonce(x);
         }

@@ -142,7 +142,7 @@ pub(super) fn crc8(state: &DtlsState, x: &HeaderFields, sent: u32, sum: u16) -> 
     (u32::from(crc) + above * TURN) as u8
 }
 
-/// Returns the CHECK of a packet: its checksum, the fields that this does not cover, and the MSN, in one's-complement arithmetic.
+/// Returns the CHECK of a packet: its checksum, the fields of the context, the IP-ID, and the MSN, in one's-complement arithmetic.
 #[inline]
 pub(super) fn check16(state: &DtlsState, x: &HeaderFields, checksum: u16) -> u16 {
     let ip_id = match state.path.ip_id_mode {

@@ -33,7 +33,7 @@ impl DtlsSenderContext {
         if state.shape.kind.is_unified() {
             x.encrypted = self.encrypted(headers.get(at..)?);
         }
-        state.infer(&mut x);
+        state.infer(&mut x).then_some(())?;
         let mut predicted = [0; MOST];
         header::rebuild(state, &x, payload.len(), &mut predicted).ok()?;
         let checksum: [u8; 2] = *headers.get(at - 2..)?.first_chunk()?;

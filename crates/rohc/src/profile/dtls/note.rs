@@ -114,8 +114,7 @@ impl DtlsSenderContext {
             return Some(1);
         }
         let follows = !self.is_first() && !state.shape.kind.is_unified() && record.epoch == state.epoch;
-        // The sequence number has 48 bits.
-        let step = (record.number.wrapping_sub(state.number) << 16).cast_signed() >> 16;
+        let step = record.number.cast_signed() - state.number.cast_signed();
         (follows && (LATE..=REACH).contains(&step)).then_some(step)
     }
 

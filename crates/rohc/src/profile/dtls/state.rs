@@ -1,7 +1,7 @@
 //! State of a flow that compressor and decompressor share. Section 3 of `docs/dtls-profile.md`.
 
 use thinair_wire::checksum::Sum;
-use thinair_wire::crc::{Check, fcs32};
+use thinair_wire::crc::{Check, fcs32_of_parts};
 use thinair_wire::header::dtls::{MOST_CID, RecordKind};
 use thinair_wire::header::protocol;
 use thinair_wire::word_enum;
@@ -110,9 +110,8 @@ pub(super) struct DtlsState {
     pub(super) nonce_difference: u64,
     /// IP-ID; minus the MSN if it counts.
     pub(super) ip_id: u16,
-    // Derived from the fields above: octets of the IP and UDP headers, and of all headers with the nonce; a CRC-8 over all fields but the
-    // numbers of the newest packet, a digest of those that the UDP checksum does not cover, and the sum of those of IP and UDP that it
-    // covers.
+    // Derived from the fields above: octets of the IP and UDP headers, and of all headers with the nonce; a CRC-8 and a
+    // digest over all fields but the numbers of the newest packet, and the sum of those of IP and UDP that the UDP checksum covers.
     pub(super) record_at: u8,
     pub(super) headers: u8,
     pub(super) crc: u8,
@@ -128,8 +127,6 @@ impl DtlsState {
         (self.record_at, self.headers) = (path.len() as u8, (path.len() + shape.len()) as u8);
         let [_, a, b, c] = path.flow_label.to_be_bytes();
         let dynamic = [u8::from(path.v6) << 1 | u8::from(path.df), path.tos, path.ttl, a, b, c];
-        let [high, low, ..] = fcs32(&dynamic);
-        self.digest = u16::from_be_bytes([high, low]);
         self.sum = path.sum().fold();
         let [sp, dp, epoch] = [path.source_port, path.destination_port, self.epoch].map(u16::to_be_bytes);
         let RecordKind { first, is_1_0, cid_len } = shape.kind;
@@ -138,6 +135,9 @@ impl DtlsState {
         let difference = if shape.has_nonce { self.nonce_difference } else { 0 };
         let parts: [&[u8]; 6] =
             [&dynamic, &path.source, &path.destination, &fixed, shape.cid(), &difference.to_be_bytes()];
+        // The epoch is covered although the UDP checksum covers it, too: one that is too high compensates a sequence number that is too low.
+        let [high, low, ..] = fcs32_of_parts(&parts);
+        self.digest = u16::from_be_bytes([high, low]);
         let check = Check::Crc8;
         self.crc = parts.iter().fold(check.start(), |crc, part| check.update(crc, part));
     }
@@ -194,13 +194,14 @@ impl DtlsState {
         i32::from(msn.wrapping_sub(self.msn).cast_signed())
     }
 
-    /// Sets the fields of `x` that follow from the context and the MSN.
+    /// Sets the fields of `x` that follow from the context and the MSN. False if no record has the sequence number: it would be below 0, or
+    /// too large. In a checksum, -1 equals 0.
     #[inline]
-    pub(super) fn infer(&self, x: &mut HeaderFields) {
+    pub(super) fn infer(&self, x: &mut HeaderFields) -> bool {
         if self.shape.kind.is_unified() {
             x.number = x.msn.into();
         } else if !x.carries.number {
-            x.number = self.number.wrapping_add_signed(self.ahead(x.msn).into()) & NUMBER;
+            x.number = self.number.wrapping_add_signed(self.ahead(x.msn).into());
         }
         if !x.carries.ip_id {
             match self.path.ip_id_mode {
@@ -209,6 +210,7 @@ impl DtlsState {
                 IpIdMode::Irregular => {}
             }
         }
+        x.number <= NUMBER
     }
 
     /// IP-ID of a packet as a reference.
