@@ -334,7 +334,6 @@ fn responses_in_a_crowd_name_their_requests() {
     assert!(few == 4.0 && (4.0..5.0).contains(&crowd), "{few} {crowd}");
 }
 
-/// Observe and the IP-ID, of which 8 bits are sent, are both a turn higher behind a gap: each compensates the other in a CHECK.
 /// All packets that carry the changes are lost. The sum of Message ID, token and code is that of a packet without changes.
 #[test]
 fn changes_that_were_missed_do_not_compensate_each_other() {
@@ -367,6 +366,7 @@ fn changes_that_were_missed_do_not_compensate_each_other() {
     }
 }
 
+/// Observe and the IP-ID, of which 8 bits are sent, are both a turn higher behind a gap: each compensates the other in a CHECK.
 #[test]
 fn two_numbers_that_turn_in_a_gap_are_not_taken_for_older_ones() {
     for lost in [60, 180, 200, 240, 300, 330, 560] {
