@@ -241,7 +241,7 @@ fn wrong_arguments_start_nothing() {
         ),
         (
             &["run", "udp://192.0.2.1:7000?foo=1", "--insecure"],
-            &["the options are listen, keepalive, idle-budget, iface, ttl, mtu"],
+            &["the options are listen, keepalive, bare-keepalive, idle-budget, tariff, iface, ttl, mtu"],
         ),
         (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
         (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),

@@ -350,11 +350,12 @@ fn check_by_hand(rohc: &[u8]) -> String {
     let udp = u16::from_be_bytes([sent[26], sent[27]]);
     let (msn, anchor) = (0x1235_u16, 0x0101_u16.wrapping_sub(0x1235));
     // Message ID and MSN are equal.
-    let swapped = 0_u16;
+    let of_id = 0_u32;
     let template = [&[1, 0, 0][..], b"\xb4time"].concat();
     let crcs = u16::from_be_bytes([crc(7, 0x79, 0x7F, &template), crc(8, 0xE0, 0xFF, &template)]);
     let spread = u32::from(msn) * 0x6901;
-    let words = [udp, digest, anchor, swapped, crcs, (spread >> 16) as u16, spread as u16];
+    let words =
+        [udp, digest, anchor, (of_id >> 16) as u16, of_id as u16, crcs, (spread >> 16) as u16, spread as u16];
     let mut sum: u32 = words.into_iter().map(u32::from).sum();
     while sum > 0xFFFF {
         sum = (sum >> 16) + (sum & 0xFFFF);
@@ -363,7 +364,7 @@ fn check_by_hand(rohc: &[u8]) -> String {
     assert_eq!(rohc[1..3], check.to_be_bytes());
     format!(
         "first of path     {}\nD                 {digest:04x}\nUDP checksum      {udp:04x}\nIP-ID - MSN       {anchor:04x}\n\
-         S                 {swapped:04x}\ntemplate          {}\nC                 {crcs:04x}\n\
+         S                 {of_id:08x}\ntemplate          {}\nC                 {crcs:04x}\n\
          M                 {spread:08x}\nCHECK             {check:04x}\n",
         hex(&kind),
         hex(&template)

@@ -22,6 +22,10 @@ const LSB_BELOW: u32 = 8;
 /// factor in common with 2^16 - 1.
 const SPREAD: u32 = 0x6901;
 
+/// Factor of the Message ID in a CHECK: a Message ID that is a little too high is not compensated by an IP-ID that is some turns of 8
+/// bits too low. It has no factor in common with 2^16 - 1 either.
+const ID_SPREAD: u32 = 0x58C7;
+
 /// Factor, in a CRC, of the bits of the MSN that are not sent. It is odd, so that every turn gives another CRC.
 const TURN: u32 = 45;
 
@@ -382,12 +386,13 @@ pub(super) fn check16(state: &CoapState, template: &Template, x: &HeaderFields<'
     let ip_id = counts(state.path.ip_id_mode == IpIdMode::Counted, x.ip_id);
     let ip_id = if state.path.has_ip_id() { ip_id } else { 0 };
     // Alone, the checksum would take a Message ID that is 3 too high and a token, or a code, that is 3 too low.
-    let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id).swap_bytes();
+    let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id);
     let [_, seven, eight] = template.check;
-    let spread = u32::from(low) * SPREAD;
-    let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id);
-    let sum = sum.word(message_id).word(u16::from_be_bytes([seven, eight]));
-    let sum = sum.word((spread >> 16) as u16).word(spread as u16).fold();
+    let sum =
+        Sum::ZERO.word(checksum).word(state.digest).word(ip_id).word(u16::from_be_bytes([seven, eight]));
+    let spread = |sum: Sum, value: u32| sum.word((value >> 16) as u16).word(value as u16);
+    let sum = spread(sum, u32::from(message_id) * ID_SPREAD);
+    let sum = spread(sum, u32::from(low) * SPREAD).fold();
     // One's complement has two zeros.
     if sum == 0xFFFF { 0 } else { sum }
 }
