@@ -83,12 +83,15 @@ function inWorker() {
 
 function inPage() {
   let engine = null;
-  const start = async () => {
-    if (engine !== null) return;
+  let started = null;
+  const loadAll = async () => {
     for (const name of ["thinair.js", "rows.js", "engine.js"]) await load(name);
-    wasm_bindgen.initSync({ module: await module });
+    // Without waiting, browsers make no large module on this thread.
+    await wasm_bindgen({ module_or_path: await module });
     engine = new Engine(() => {});
   };
+  // Once, also for those who ask while it starts.
+  const start = () => (started ??= loadAll());
   const source = async (file) => {
     const all = new Uint8Array(await file.arrayBuffer());
     return { name: file.name, size: file.size, octets: (from, to) => all.subarray(from, to) };
