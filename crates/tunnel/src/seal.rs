@@ -304,6 +304,7 @@ pub enum NotSealed {
 }
 
 /// Variant of protection.
+#[allow(clippy::large_enum_variant, reason = "there is one of a site")]
 pub enum Seal {
     /// No protection.
     Insecure(Insecure),

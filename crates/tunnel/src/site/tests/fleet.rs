@@ -159,14 +159,16 @@ const BATCH: usize = 64;
 const HANDSHAKE: Duration = Duration::from_micros(400);
 const DATAGRAM: Duration = Duration::from_micros(10);
 
+/// Time, order, from the hub or to it, site, datagram.
+type Arrival = (Instant, u64, bool, usize, Vec<u8>);
+
 /// A hub with a processor and a socket of limited size, its peers, and a network with losses.
 struct Storm {
     hub: Host,
     sites: Vec<Seal>,
     /// When each site is to be polled.
     due: Schedule,
-    /// Arrivals: time, order, from the hub or to it, site, datagram.
-    flying: BinaryHeap<Reverse<(Instant, u64, bool, usize, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Arrival>>,
     socket: VecDeque<(usize, Vec<u8>)>,
     now: Instant,
     busy_until: Instant,
@@ -180,7 +182,7 @@ struct Storm {
 impl Storm {
     fn fly(&mut self, now: Instant, from_hub: bool, site: usize, datagram: Vec<u8>) {
         // One of fifty is lost.
-        if (self.random)() % 50 != 0 {
+        if !(self.random)().is_multiple_of(50) {
             let delay = Duration::from_millis(5 + site as u64 * 7_919 % 300);
             self.order += 1;
             self.flying.push(Reverse((now + delay, self.order, from_hub, site, datagram)));
