@@ -373,7 +373,7 @@ fn tariff(section: &SettingsSection, surroundings: &Surroundings<'_>) -> Result<
 pub(super) enum Keepalive {
     /// A configured one.
     Every(Duration),
-    /// That which the NAT needs, as probes find.
+    /// The longest one that keeps the mapping of the NAT, found by probes.
     Learned,
 }
 

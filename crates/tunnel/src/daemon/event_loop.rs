@@ -362,7 +362,7 @@ impl Daemon {
             self.drain();
         }
         self.flush(now)?;
-        // Of many peers some have waited for room.
+        // With many peers, one round has not enough room for all that is due.
         for _ in 0..ROUNDS {
             if self.site.poll_at().is_none_or(|at| at > now) {
                 break;

@@ -79,7 +79,7 @@ impl Daemon {
     /// Looks up the names of peers again that have problems.
     pub(super) fn look_up_peers(&mut self, now: Instant) {
         let Others::Peers(peers) = &self.config.others else { return };
-        // Of a fleet without host names none is looked for.
+        // Without host names, the peers of a large fleet are not searched.
         if !self.has_names {
             return;
         }

@@ -56,7 +56,7 @@ pub(super) struct PeerChannel {
     by_need: Option<ByNeed>,
 }
 
-/// What is known of a channel while it is not there.
+/// Parameters and limits of a channel that is not allocated at present.
 struct ByNeed {
     recipe: Arc<ChannelRecipe>,
     seed: u64,

@@ -26,7 +26,7 @@ impl Site {
         }
         self.release_due(now);
         let Self { pipelines, common, .. } = self;
-        // Of many peers as many as there is room for; the others are still due then.
+        // As many messages as there is room for; the others stay due.
         while common.outputs.has_room(LONGEST_MESSAGE)
             && let Some((to, address)) =
                 common.seal.as_mut().and_then(|seal| seal.poll(now, &mut common.datagram))
@@ -62,8 +62,7 @@ impl Site {
         }
     }
 
-    /// Takes the pipelines that are due out of the schedule, in the order of their numbers: of many peers as many as there is
-    /// room for.
+    /// Takes the pipelines that are due out of the schedule, in the order of their numbers: as many as one round handles.
     fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         while due.len() < FEW

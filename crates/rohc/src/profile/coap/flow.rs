@@ -147,7 +147,7 @@ impl FlowKey for CoapMessage<'_> {
 
 /// Key of a context that no other flow takes over.
 struct OwnContext {
-    /// That of the context that flows of the same hosts share.
+    /// Hash of the context that flows of the same hosts share.
     hash: u32,
     port: u16,
 }

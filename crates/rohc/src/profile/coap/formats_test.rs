@@ -340,6 +340,20 @@ fn crc(width: u32, polynomial: u8, start: u8, octets: &[u8]) -> u8 {
     })
 }
 
+/// In one's complement, a multiple of 2^16 - 1 is 0.
+#[test]
+fn turns_of_the_ip_id_do_not_compensate_a_message_id_in_check() {
+    for error in 1..=100 {
+        for turns in -128..=128 {
+            assert_ne!(
+                (error * i64::from(super::header::ID_SPREAD) + turns * 256) % 0xFFFF,
+                0,
+                "{error} {turns}"
+            );
+        }
+    }
+}
+
 /// Computes the CHECK of the second packet of the flow from section 7.4 alone.
 fn check_by_hand(rohc: &[u8]) -> String {
     let sent = request(0x0101, &get(0x1235)).octets();

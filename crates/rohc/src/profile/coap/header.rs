@@ -24,7 +24,7 @@ const SPREAD: u32 = 0x6901;
 
 /// Factor of the Message ID in a CHECK: a Message ID that is a little too high is not compensated by an IP-ID that is some turns of 8
 /// bits too low. It has no factor in common with 2^16 - 1 either.
-const ID_SPREAD: u32 = 0x58C7;
+pub(super) const ID_SPREAD: u32 = 0x58C7;
 
 /// Factor, in a CRC, of the bits of the MSN that are not sent. It is odd, so that every turn gives another CRC.
 const TURN: u32 = 45;
