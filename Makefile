@@ -115,7 +115,7 @@ peers: ## programs around rohc-lib in ROHC_PREFIX, and our packets through it an
 	$(call heading,rohc-lib reads all packets$(comma) and its packets are read)
 	cargo test --locked --quiet -p thinair-tests --test peer_decompressor --test peer_compressor -- --nocapture
 
-robustness: ## pauses, counts, silence, loss, reordering: PACKETS (1000000) a cell, seed SEED (2); goes on where it was interrupted
+robustness: ## pauses, counts, loss, reordering, each pair of values: PACKETS (1000000) a cell, SEED (2); goes on where it was interrupted
 	@export THINAIR_PACKETS='$(PACKETS)' THINAIR_SEED='$(SEED)'
 	# A cell that these programs have measured with this seed is not measured again.
 	mkdir -p '$(TARGET)/robustness'

@@ -218,6 +218,19 @@ impl PauseCell {
         all
     }
 
+    /// The value in each dimension.
+    fn dimensions(&self) -> Vec<String> {
+        let load = match self.load {
+            Load::Pauses(Pauses { micros, shape, clock, lost }) => {
+                [format!("{shape:?}"), format!("{micros}"), format!("{clock:?} {lost}")]
+            }
+            Load::Steady(losses) => [format!("{losses:?}"), String::new(), String::new()],
+            Load::Bursty => ["bursty".into(), String::new(), String::new()],
+        };
+        let pace = PacketPace::NONE;
+        [JourneySetup { pace, ..self.setup }.dimensions(), load.into()].concat()
+    }
+
     fn name(&self) -> String {
         let JourneySetup { kind, six, checksum, mode, v2, counts, ids, .. } = self.setup;
         let ip = match ids {
@@ -260,6 +273,14 @@ impl PauseCell {
         };
         wrong(outcome).or_else(|| is_slow.then(slow))
     }
+}
+
+/// The cells that are measured: [`Size::part`], in groups of `len` that are compared with each other.
+fn part(cells: Vec<PauseCell>, len: usize, size: &Size) -> Vec<PauseCell> {
+    let mut groups: Vec<&[PauseCell]> = cells.chunks(len).collect();
+    groups.retain(|group| group.iter().any(|cell| size.has(&cell.name())));
+    let values: Vec<_> = groups.iter().map(|group| group[0].dimensions()).collect();
+    size.part(&values).into_iter().flat_map(|at| groups[at]).copied().collect()
 }
 
 fn seconds(micros: u64) -> f64 {
@@ -461,7 +482,7 @@ fn first_packets_behind_a_pause_are_lost() {
             }
         }
     }
-    cells.retain(|cell| size.has(&cell.name()));
+    let cells = part(cells, 1, &size);
     let (_, missed) = measured("pauses", &cells, &size);
     hold_open(missed, &size);
 }
@@ -524,8 +545,7 @@ fn a_count_never_delivers_less() {
             }
         }
     }
-    let has = |cell: &PauseCell| size.has(&cell.name());
-    cells = cells.chunks(2).filter(|pair| pair.iter().any(has)).flatten().copied().collect();
+    let cells = part(cells, 2, &size);
     let (outcomes, mut missed) = measured("counts", &cells, &size);
     missed.extend(worse(&cells, &outcomes));
     hold_open(missed, &size);
@@ -551,7 +571,7 @@ fn busy_hosts_and_bursty_flows_are_right() {
             }
         }
     }
-    cells.retain(|cell| size.has(&cell.name()));
+    let cells = part(cells, 1, &size);
     let (_, missed) = measured("hosts", &cells, &size);
     hold_open(missed, &size);
 }
@@ -596,7 +616,7 @@ fn pauses_of_busy_hosts_cost_nothing() {
             }
         }
     }
-    cells.retain(|cell| size.has(&cell.name()));
+    let cells = part(cells, 1, &size);
     let names: Vec<String> = cells.iter().map(PauseCell::name).collect();
     let outcomes = measure("busy", &names, &size, |cell| cells[cell].run(&size, None));
     let missed = names.iter().zip(&outcomes).filter(|(_, outcome)| outcome.undelivered > 0);

@@ -120,6 +120,21 @@ impl JourneySetup {
             .collect()
     }
 
+    /// The value in each dimension of a table.
+    pub fn dimensions(&self) -> Vec<String> {
+        let Self { kind, six, checksum, mode, pace, counts, moves, delay: _, v2, ids } = self;
+        let moving = format!("{counts} {moves}");
+        vec![
+            format!("{kind:?}"),
+            format!("{six} {ids:?}"),
+            format!("{checksum:?}"),
+            format!("{mode:?}"),
+            format!("{pace:?}"),
+            moving,
+            format!("{v2:?}"),
+        ]
+    }
+
     /// True if the time determines the number of missing packets.
     pub fn is_paced(&self) -> bool {
         self.pace.is_paced()

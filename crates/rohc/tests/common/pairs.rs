@@ -1,6 +1,6 @@
 //! Rows of a table with many dimensions that cover each pair of values, instead of the product.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::SplitMix64;
 
@@ -33,6 +33,30 @@ pub fn covering(values: &[usize], seed: u64, is_valid: impl Fn(&[Option<usize>])
         rows.push(row.into_iter().map(Option::unwrap).collect());
     }
     rows
+}
+
+/// Numbers of those of `rows`, in their order, in which each pair of values of two dimensions occurs that some row has.
+pub fn subset(rows: &[Vec<String>], seed: u64) -> Vec<usize> {
+    let mut numbers = BTreeMap::new();
+    let mut number_of = |value: (usize, &String)| {
+        let next = numbers.len();
+        *numbers.entry((value.0, value.1.clone())).or_insert(next)
+    };
+    let rows: Vec<Vec<Option<usize>>> =
+        rows.iter().map(|row| row.iter().enumerate().map(|value| Some(number_of(value))).collect()).collect();
+    let mut open: BTreeSet<(Value, Value)> = rows.iter().flat_map(|row| pairs(row)).collect();
+    let mut random = SplitMix64(seed);
+    let mut chosen = BTreeSet::new();
+    while !open.is_empty() {
+        let start = random.below(rows.len() as u64) as usize;
+        let best = (0..rows.len())
+            .map(|at| (at + start) % rows.len())
+            .max_by_key(|at| pairs(&rows[*at]).filter(|pair| open.contains(pair)).count())
+            .unwrap();
+        pairs(&rows[best]).for_each(|pair| _ = open.remove(&pair));
+        chosen.insert(best);
+    }
+    chosen.into_iter().collect()
 }
 
 fn row_of(dimensions: usize, pair: (Value, Value)) -> Vec<Option<usize>> {

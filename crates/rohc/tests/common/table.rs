@@ -2,6 +2,7 @@
 
 use super::grid::measure;
 use super::journey::{JourneyOutcome, JourneySetup};
+use super::pairs;
 
 /// Size of a run, from the environment: `THINAIR_PACKETS` packets per cell, a tenth of them where only a CRC proves some candidate,
 /// the first `THINAIR_SEED`, and only the rows whose name has all words of `THINAIR_ROWS`.
@@ -32,16 +33,25 @@ impl Size {
         }
     }
 
+    /// Numbers of the cells that are measured, by their values in each dimension: in a full run a part in which each pair of values occurs,
+    /// unless `THINAIR_ROWS` says which.
+    pub fn part(&self, cells: &[Vec<String>]) -> Vec<usize> {
+        match self.packets {
+            Some(_) if self.rows.is_empty() => pairs::subset(cells, self.seed),
+            _ => (0..cells.len()).collect(),
+        }
+    }
+
     /// True if a row with that name is measured.
     pub fn has(&self, name: &str) -> bool {
         self.rows.iter().all(|word| name.split_whitespace().any(|part| part == word))
     }
 }
 
-/// Outcomes of every row and column.
+/// Outcomes by row and column, of those cells that are measured.
 pub struct OutcomeTable {
     columns: Vec<&'static str>,
-    rows: Vec<(JourneySetup, Vec<JourneyOutcome>)>,
+    rows: Vec<(JourneySetup, Vec<Option<JourneyOutcome>>)>,
 }
 
 impl OutcomeTable {
@@ -53,13 +63,26 @@ impl OutcomeTable {
         size: &Size,
         run: impl Fn(&JourneySetup, usize) -> JourneyOutcome + Sync,
     ) -> Self {
-        let setups: Vec<JourneySetup> = setups.into_iter().filter(|setup| size.has(&setup.name())).collect();
-        let cells = setups.iter().flat_map(|setup| columns.iter().map(move |column| (setup, column)));
-        let names: Vec<String> = cells.map(|(setup, column)| format!("{}, {column}", setup.name())).collect();
-        let outcomes =
-            measure(table, &names, size, |cell| run(&setups[cell / columns.len()], cell % columns.len()));
-        let outcomes = outcomes.chunks(columns.len().max(1)).map(<[_]>::to_vec);
-        Self { columns: columns.to_vec(), rows: setups.iter().copied().zip(outcomes).collect() }
+        let setups = setups.into_iter().filter(|setup| size.has(&setup.name()));
+        let mut rows: Vec<_> = setups.map(|setup| (setup, vec![None; columns.len()])).collect();
+        let cells = rows.iter().enumerate().flat_map(|(row, _)| (0..columns.len()).map(move |at| (row, at)));
+        let cells: Vec<(usize, usize)> = cells.collect();
+        let values = |&(row, column): &(usize, usize)| {
+            let mut values = rows[row].0.dimensions();
+            values.push(columns[column].to_owned());
+            values
+        };
+        let part = size.part(&cells.iter().map(values).collect::<Vec<_>>());
+        let cells: Vec<(usize, usize)> = part.into_iter().map(|at| cells[at]).collect();
+        let names = cells.iter().map(|&(row, column)| format!("{}, {}", rows[row].0.name(), columns[column]));
+        let outcomes = measure(table, &names.collect::<Vec<_>>(), size, |cell| {
+            let (row, column) = cells[cell];
+            run(&rows[row].0, column)
+        });
+        for ((row, column), outcome) in cells.into_iter().zip(outcomes) {
+            rows[row].1[column] = Some(outcome);
+        }
+        Self { columns: columns.to_vec(), rows }
     }
 
     /// Prints the rows, with `cell` for the text of each cell.
@@ -68,9 +91,11 @@ impl OutcomeTable {
         self.columns.iter().for_each(|column| head += &format!("{column:>19}"));
         println!("{head}");
         for (setup, outcomes) in &self.rows {
-            let mut line = format!("{:<43}", setup.name());
-            outcomes.iter().for_each(|outcome| line += &format!("{:>19}", cell(setup, outcome)));
-            println!("{line}");
+            if outcomes.iter().any(Option::is_some) {
+                let texts = outcomes.iter().map(|outcome| outcome.map(|outcome| cell(setup, &outcome)));
+                let line = texts.map(|text| format!("{:>19}", text.unwrap_or_default()));
+                println!("{}", format!("{:<43}{}", setup.name(), line.collect::<String>()).trim_end());
+            }
         }
     }
 
@@ -82,7 +107,10 @@ impl OutcomeTable {
         miss: impl Fn(&JourneySetup, &'static str, &JourneyOutcome) -> Option<String>,
     ) {
         let cells = self.rows.iter().flat_map(|(setup, outcomes)| {
-            self.columns.iter().zip(outcomes).map(move |(column, outcome)| (setup, *column, outcome))
+            self.columns
+                .iter()
+                .zip(outcomes)
+                .filter_map(move |(column, outcome)| Some((setup, *column, outcome.as_ref()?)))
         });
         let missed = cells.filter_map(|(setup, column, outcome)| {
             miss(setup, column, outcome).map(|reason| format!("{}, {column}: {reason}", setup.name()))
