@@ -115,9 +115,6 @@ struct Differences {
 /// Step of the MSN up to which no port can be missed: the first packets of a flow carry it.
 const MOST_LOST: i32 = 4;
 
-/// Distance of MSNs from which on a number that moves by a few may have moved by a turn of 8 bits.
-const FAR: i32 = 64;
-
 /// Interval of the MSNs that `k` bits may stand for, and of those that are tried in addition: the distance of its
 /// start below the last MSN, and the number of turns of the bits that may be added.
 #[inline]

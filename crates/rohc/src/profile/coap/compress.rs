@@ -14,12 +14,10 @@ use super::note::changes;
 use super::ports::{ContextUse, FormerPort};
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, IpIdMode, MessageIdMode, PortMode, Template,
-    Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, MessageIdMode, PortMode, Template, Templates,
+    TokenMode,
 };
-use super::{
-    Base, Carries, CoapMemory, Differences, FAR, HeaderFields, Least, MOST_LOST, Whole, msn_interval,
-};
+use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, MOST_LOST, Whole, msn_interval};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::flow::caution::Caution;
@@ -444,8 +442,6 @@ impl CoapSenderContext {
         let path = &self.shared.path;
         let reach = match request {
             Some(_) if self.counts_own => NEAR,
-            // The decompressor takes no larger step with these.
-            _ if path.ip_id_mode == IpIdMode::Lsb && !template.is_plain() => FAR as i16 - 1,
             _ => REACH,
         };
         // A Message ID of another flow is near by chance.

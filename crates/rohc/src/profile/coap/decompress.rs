@@ -8,8 +8,8 @@ use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, shor
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::ports::RECENT;
-use super::state::{ChecksumMode, CoapPath, CoapState, FlowName, IpIdMode, PortMode, Template, Templates};
-use super::{CoapMemory, FAR, HeaderFields, MOST_LOST, Whole, msn_interval};
+use super::state::{ChecksumMode, CoapPath, CoapState, FlowName, PortMode, Template, Templates};
+use super::{CoapMemory, HeaderFields, MOST_LOST, Whole, msn_interval};
 use crate::channel::Integrity;
 use crate::decompressor::{Failure, IncomingPacket, Verified};
 use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
@@ -169,14 +169,6 @@ impl CoapReceiverContext {
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory.sent.as_deref(), out)?;
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
-        // The IP-ID and a number may both be a turn of their bits higher: one compensates the other in a CHECK.
-        if ahead >= FAR
-            && has_check(format)
-            && self.shared.path.ip_id_mode == IpIdMode::Lsb
-            && !(template.is_plain() || x.carries.numbers)
-        {
-            return Err(Failure::Ambiguous(format));
-        }
         if self.may_be_of_another_flow(&self.shared.path, &x) {
             return Err(Failure::Ambiguous(format));
         }

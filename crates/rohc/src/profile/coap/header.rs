@@ -18,13 +18,16 @@ use crate::work;
 /// Largest distance below the last number for a number of which 8 bits are sent.
 const LSB_BELOW: u32 = 8;
 
-/// Factor of the MSN in a CHECK, so that a counter that is too low does not compensate an MSN that is too high. It has no
-/// factor in common with 2^16 - 1.
-const SPREAD: u32 = 0x6901;
+/// Factor of the MSN in a CHECK, so that a counter that is too low does not compensate an MSN that is too high. No factor has a divisor in
+/// common with 2^16 - 1.
+pub(super) const SPREAD: u32 = 0x6901;
 
-/// Factor of the Message ID in a CHECK: a Message ID that is a little too high is not compensated by an IP-ID that is some turns of 8
-/// bits too low. It has no factor in common with 2^16 - 1 either.
-pub(super) const ID_SPREAD: u32 = 0x58C7;
+/// Factor of the Message ID in a CHECK.
+pub(super) const MESSAGE_ID_SPREAD: u32 = 0x58C7;
+
+/// Factor of the IP-ID in a CHECK: one that is a turn of its 8 bits too high is not compensated by a number that is a little too high,
+/// or a Message ID that is a little too low.
+pub(super) const IP_ID_SPREAD: u32 = 0xD088;
 
 /// Factor, in a CRC, of the bits of the MSN that are not sent. It is odd, so that every turn gives another CRC.
 const TURN: u32 = 45;
@@ -388,11 +391,10 @@ pub(super) fn check16(state: &CoapState, template: &Template, x: &HeaderFields<'
     // Alone, the checksum would take a Message ID that is 3 too high and a token, or a code, that is 3 too low.
     let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id);
     let [_, seven, eight] = template.check;
-    let sum =
-        Sum::ZERO.word(checksum).word(state.digest).word(ip_id).word(u16::from_be_bytes([seven, eight]));
-    let spread = |sum: Sum, value: u32| sum.word((value >> 16) as u16).word(value as u16);
-    let sum = spread(sum, u32::from(message_id) * ID_SPREAD);
-    let sum = spread(sum, u32::from(low) * SPREAD).fold();
+    let spread = |value: u16, factor: u32| u64::from(value) * u64::from(factor);
+    let spread = spread(ip_id, IP_ID_SPREAD) + spread(message_id, MESSAGE_ID_SPREAD) + spread(low, SPREAD);
+    let sum = Sum::ZERO.word(checksum).word(state.digest).word(u16::from_be_bytes([seven, eight]));
+    let sum = sum.word((spread >> 32) as u16).word((spread >> 16) as u16).word(spread as u16).fold();
     // One's complement has two zeros.
     if sum == 0xFFFF { 0 } else { sum }
 }
