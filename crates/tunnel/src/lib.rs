@@ -8,6 +8,7 @@ pub mod config;
 #[cfg(target_os = "linux")]
 pub mod daemon;
 pub mod idle;
+pub mod key_file;
 pub mod line;
 pub mod live;
 pub mod mapping;

@@ -4,9 +4,8 @@
 //! [`Group`]: sites that broadcast; each announces its own keys. [`Insecure`]: one octet with the kind of a
 //! body, without protection. `docs/carriers.md`, section "Encrypted datagrams", describes the formats.
 //!
-//! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. Only
-//! [`key_file`] accesses files. **After every [`open`](Seal::open), and at
-//! [`poll_at`](Seal::poll_at), call [`poll`](Seal::poll) until it returns `None`.**
+//! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. **After every
+//! [`open`](Seal::open), and at [`poll_at`](Seal::poll_at), call [`poll`](Seal::poll) until it returns `None`.**
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -25,7 +24,7 @@ mod group;
 mod handshake;
 mod header;
 mod insecure;
-pub mod key_file;
+mod key;
 mod mapping_message;
 mod primitives;
 mod public_key;
@@ -40,7 +39,7 @@ pub use around::Around;
 pub use epochs::{Epoch, EpochStore};
 pub use group::{BadGroup, Group, GroupConfig};
 pub use insecure::Insecure;
-pub use key_file::{Key, KeyFileError, KeyId, Keys};
+pub use key::{Key, KeyId, KeyTextError, Keys};
 pub use mapping_message::MappingMessage;
 pub use public_key::{BadPublicKey, Keyring, PublicKey, PublicKeys};
 pub(crate) use two_way::FEW;

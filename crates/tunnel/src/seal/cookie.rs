@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::handshake::{self, MAC, REQUEST_LENGTH};
 use super::header::{COOKIE, Index};
-use super::key_file::Key;
+use super::key::Key;
 use super::{Random, suite};
 
 /// Time for which a secret creates cookies; they stay valid for the same time again.

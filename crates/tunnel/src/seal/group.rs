@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::direction::{NEW_KEYS_AT, Opener, Sealer};
 use super::epochs::{Epoch, EpochStore};
 use super::header::{ClearHeader, DatagramKind, Whose};
-use super::key_file::{Key, KeyId, Keys};
+use super::key::{Key, KeyId, Keys};
 use super::replay::WINDOW;
 use super::suite::Cipher;
 use super::{

@@ -13,7 +13,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::header::{ANSWER, Index, KIND, LONG, LONG_ANSWER, LONG_INDEX, PUBLIC_REQUEST, REQUEST, WHOSE};
-use super::key_file::{Key, KeyId};
+use super::key::{Key, KeyId};
 use super::primitives::Resolver;
 use super::public_key::{PublicKey, PublicKeys};
 use super::suite::Cipher;

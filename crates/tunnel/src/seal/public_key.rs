@@ -7,7 +7,7 @@ use std::fmt;
 
 use base64ct::{Base64, Encoding};
 
-use super::key_file::{Key, KeyId, Keys};
+use super::key::{Key, KeyId, Keys};
 use super::{primitives, suite};
 
 /// A public key. Displayed in base64.

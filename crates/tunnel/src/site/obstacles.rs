@@ -5,8 +5,9 @@ use std::path::Path;
 use thinair_wire::time::Instant;
 
 use super::Site;
+use crate::key_file::KeyFileError;
 use crate::mtu::Budget;
-use crate::seal::{KeyFileError, Keys, Over, PeerKeys, TwoWay};
+use crate::seal::{Keys, Over, PeerKeys, TwoWay};
 use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
 impl Site {

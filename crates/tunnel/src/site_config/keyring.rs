@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::{Others, Peer, Security, SiteConfig};
-use crate::seal::{BadPublicKey, Key, KeyFileError, Keyring, Keys, PublicKey, PublicKeys};
+use crate::key_file::KeyFileError;
+use crate::seal::{BadPublicKey, Key, Keyring, Keys, PublicKey, PublicKeys};
 
 /// Public key of a peer.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use zeroize::Zeroizing;
 
 use crate::seal::header::DatagramKind;
-use crate::seal::key_file::{Key, KeyId};
+use crate::seal::key::{Key, KeyId};
 use crate::seal::suite::Cipher;
 use crate::site_config::Suite;
 use crate::unit::SiteId;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::seal::Random;
 use crate::seal::handshake::{EndIdentity, Initiation, ProofKey};
 use crate::seal::header::Index;
-use crate::seal::key_file::{Key, KeyId};
+use crate::seal::key::{Key, KeyId};
 use crate::seal::public_key::{Keyring, PublicKey, PublicKeys};
 
 /// One key for a peer, with which a session can be agreed on.

@@ -8,7 +8,7 @@ use super::peer::PeerState;
 use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay};
 use crate::addresses::canonical;
-use crate::seal::key_file::{Key, Keys};
+use crate::seal::key::{Key, Keys};
 use crate::seal::two_way::credential::Credential;
 
 impl TwoWay {

@@ -14,7 +14,7 @@ use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{EndIdentity, Initiation};
 use crate::seal::header::{ClearHeader, Index, PathBody, Whose};
-use crate::seal::key_file::KeyId;
+use crate::seal::key::KeyId;
 use crate::seal::public_key::Keyring;
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
 use crate::site_config::Rekey;

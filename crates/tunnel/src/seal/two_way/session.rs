@@ -7,7 +7,7 @@ use thinair_wire::time::Instant;
 use crate::seal::direction::{Opener, Sealer};
 use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::header::Index;
-use crate::seal::key_file::KeyId;
+use crate::seal::key::KeyId;
 use crate::site_config::Suite;
 
 /// Age from which on traffic replaces keys.
