@@ -1,6 +1,7 @@
 //! Configuration of a site, checked and with all defaults filled in. [`config`](crate::config)
 //! creates it from files and arguments.
 
+mod around;
 mod keyring;
 mod words;
 

@@ -13,7 +13,7 @@ use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::key_file;
 use crate::mtu::Budget;
-use crate::seal::{Group, GroupConfig, Insecure, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::seal::{Group, GroupConfig, Insecure, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
@@ -61,7 +61,7 @@ pub(super) fn seal(
             }
             let digest = digest(config, budget);
             let two_way =
-                TwoWay::new(now, Over::of(&config.carrier), known, *suite, digest, Box::new(SystemRandom));
+                TwoWay::new(now, config.carrier.over(), known, *suite, digest, Box::new(SystemRandom));
             let mut two_way = two_way.map_err(|bad| RunError::Keys(bad.to_string()))?;
             if *negotiates && has_aes() {
                 two_way.offer_aes();

@@ -4,10 +4,10 @@ use super::group::ANNOUNCEMENT_LENGTH;
 use super::handshake::{PUBLIC_REQUEST_LENGTH, REQUEST_LENGTH};
 use super::header::{KIND, LOW_COUNTER, REST_OF_COUNTER, WHOSE};
 use super::two_way::Over;
-use crate::site_config::{Carrier, Others, Security, SiteConfig, Suite};
+use crate::site_config::Suite;
 
-/// Octets that encryption adds to a body, and the size of its longest message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Octets that encryption adds to a body, and the size of its longest message. Default: none, without encryption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
     /// Usual length of the clear header.
     pub header: usize,
@@ -20,24 +20,8 @@ pub struct Around {
 }
 
 impl Around {
-    /// Returns the overhead for a configuration; zero without encryption.
-    pub fn of(config: &SiteConfig) -> Self {
-        match (&config.security, &config.others) {
-            (Security::Open, _) => Self { header: 0, rest_of_counter: 0, tag: 0, longest_message: 0 },
-            (Security::Insecure, Others::Peers(_)) => Self::insecure_peers(),
-            (Security::Insecure, Others::Mesh(_)) => Self::insecure_group(),
-            (Security::Key { suite, private, .. }, Others::Peers(_)) => {
-                let around = Self::two_way(Over::of(&config.carrier), *suite);
-                let longest_message =
-                    if private.is_some() { PUBLIC_REQUEST_LENGTH } else { around.longest_message };
-                Self { longest_message, ..around }
-            }
-            (Security::Key { suite, .. }, Others::Mesh(_)) => Self::group(*suite),
-        }
-    }
-
-    /// On a line with a single peer, no octet for its session is required.
-    pub(super) const fn two_way(over: Over, suite: Suite) -> Self {
+    /// For peers with shared keys. On a line with a single peer, no octet for its session is required.
+    pub const fn two_way(over: Over, suite: Suite) -> Self {
         let whose = match over {
             Over::Datagrams => WHOSE,
             Over::Line => 0,
@@ -45,15 +29,23 @@ impl Around {
         Self::sealed(whose, suite, REQUEST_LENGTH)
     }
 
-    pub(super) const fn group(suite: Suite) -> Self {
+    /// For peers with public keys.
+    pub const fn public_keys(over: Over, suite: Suite) -> Self {
+        Self { longest_message: PUBLIC_REQUEST_LENGTH, ..Self::two_way(over, suite) }
+    }
+
+    /// For sites that broadcast.
+    pub const fn group(suite: Suite) -> Self {
         Self::sealed(WHOSE, suite, ANNOUNCEMENT_LENGTH)
     }
 
-    pub(super) const fn insecure_peers() -> Self {
+    /// For peers, without protection.
+    pub const fn insecure_peers() -> Self {
         Self { header: KIND, rest_of_counter: 0, tag: 0, longest_message: 0 }
     }
 
-    pub(super) const fn insecure_group() -> Self {
+    /// For sites that broadcast, without protection.
+    pub const fn insecure_group() -> Self {
         Self { header: KIND + WHOSE, rest_of_counter: 0, tag: 0, longest_message: 0 }
     }
 
@@ -74,15 +66,5 @@ impl Around {
     /// Maximum length of header and tag, with the whole counter.
     pub const fn most(self) -> usize {
         self.usual() + self.rest_of_counter
-    }
-}
-
-impl Over {
-    /// Transport of bodies of peers.
-    pub const fn of(carrier: &Carrier) -> Self {
-        match carrier {
-            Carrier::Serial { .. } => Self::Line,
-            Carrier::Udp { .. } | Carrier::File { .. } => Self::Datagrams,
-        }
     }
 }

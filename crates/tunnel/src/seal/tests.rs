@@ -1,6 +1,5 @@
 //! Two ends and a simulated network, in virtual time.
 
-mod around;
 mod attacker;
 mod bodies;
 mod cookies;

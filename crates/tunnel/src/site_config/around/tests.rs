@@ -1,17 +1,18 @@
 //! The sizes of a budget agree with real datagrams, for every example configuration and all
 //! variants of encryption.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use thinair_wire::time::Instant;
 
-use super::room::{LEFT, PARAMETERS, Room, key, random};
 use crate::config::templates::Template;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig};
 use crate::seal::{
-    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Keys, Over, Seal,
+    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Over, PeerKeys,
+    Seal, TwoWay,
 };
 use crate::site_config::{Carrier, Others, Rekey, Security, SiteConfig, Suite};
 use crate::unit::SiteId;
@@ -51,23 +52,49 @@ impl EpochStore for Nothing {
     }
 }
 
+/// Octets that repeat.
+fn random(seed: u8) -> Box<dyn FnMut(&mut [u8]) + Send> {
+    Box::new(move |octets: &mut [u8]| octets.fill(seed))
+}
+
+fn keys() -> Keys {
+    Keys::one(Key::new([1; 32]))
+}
+
+/// Returns an end whose session with a peer has used many counters, so that it sends whole ones.
+fn with_session(now: Instant, over: Over, suite: Suite) -> Seal {
+    let [left, right] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5_000)));
+    let end = |address, seed| {
+        let peers = vec![PeerKeys { keys: keys().into(), address, keepalive: None }];
+        Seal::TwoWay(TwoWay::new(now, over, peers, suite, [0; 8], random(seed)).expect("one peer"))
+    };
+    let (mut here, mut there) = (end(Some(right), 3), end(None, 4));
+    let from = |address: SocketAddr| (over == Over::Datagrams).then_some(address.into());
+    let (mut request, mut answer) = (Vec::new(), Vec::new());
+    here.poll(now, &mut request).expect("a request");
+    there.open(now, from(left), &mut request);
+    there.poll(now, &mut answer).expect("an answer");
+    here.open(now, from(right), &mut answer);
+    here.seal(now, Destination::Peer(0), BodyFlags::default(), b"first", &mut Vec::new()).expect("a session");
+    here.note_sealed(Destination::Peer(0), 40_000);
+    here
+}
+
 /// Encrypts `body` in a datagram with the whole counter, if there is one.
 fn sealed(config: &SiteConfig, body: &[u8]) -> (Around, Vec<u8>) {
     let now = Instant::from_millis(500);
     let mut seal = match (&config.security, &config.others) {
-        (Security::Open, _) => return (Around::of(config), body.to_vec()),
+        (Security::Open, _) => return (config.around(), body.to_vec()),
         (Security::Key { suite, .. }, Others::Peers(_)) => {
-            let mut room = Room::ready(Over::of(&config.carrier), *suite);
-            room.ends[LEFT].seal.skip_to(40_000);
-            return (room.ends[LEFT].seal.around(), room.seal(LEFT, body).expect("a session").octets);
+            with_session(now, config.carrier.over(), *suite)
         }
         (Security::Key { suite, .. }, Others::Mesh(mesh)) => {
             let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),
-                keys: Keys::one(key(1)),
+                keys: keys(),
                 suite: *suite,
-                digest: PARAMETERS,
+                digest: [0; 8],
                 wall_seconds: 1_790_000_000,
             };
             Seal::Group(Group::new(now, group, Box::new(Nothing), random(1)).expect("a group"))
@@ -118,8 +145,8 @@ fn the_largest_body_fills_the_largest_datagram_and_no_more() {
             let budget = Budget::of(&config).expect("there is room");
             let (around, datagram) = sealed(&config, &vec![7; budget.largest_body]);
             // The longest message depends on the kind of keys, and here both ends share one.
-            let longest_message = Around::of(&config).longest_message;
-            assert_eq!(Around { longest_message, ..around }, Around::of(&config), "{what}");
+            let longest_message = config.around().longest_message;
+            assert_eq!(Around { longest_message, ..around }, config.around(), "{what}");
             assert_eq!(datagram.len(), budget.largest_body + around.most(), "{what}");
             assert!(datagram.len() <= budget.largest_datagram, "{what}");
             let packaging = crate::site::packaging(&config.carrier);
