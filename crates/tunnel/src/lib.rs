@@ -2,7 +2,6 @@
 
 #![deny(missing_docs)]
 
-mod addresses;
 pub mod channel;
 pub mod config;
 #[cfg(target_os = "linux")]
@@ -16,7 +15,6 @@ pub mod mtu;
 pub mod offload;
 pub mod packaging;
 pub mod path_mtu;
-mod schedule;
 pub mod seal;
 pub mod segments;
 pub mod site;
@@ -25,4 +23,4 @@ pub mod status;
 mod too_big;
 pub mod unit;
 
-pub use addresses::AddressPair;
+pub use seal::AddressPair;

@@ -15,10 +15,17 @@ use thinair_wire::crc::fcs32;
 
 pub use counters::{DeframerCounters, FramerCounters};
 
-use crate::site_config::Framing;
-
 /// Length of the CRC-32, in octets.
 pub const CRC: usize = 4;
+
+/// Framing on a serial line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// SLIP (RFC 1055).
+    Slip,
+    /// Consistent Overhead Byte Stuffing (COBS).
+    Cobs,
+}
 
 /// A datagram exceeds the maximum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

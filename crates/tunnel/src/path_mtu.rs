@@ -8,9 +8,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use thinair_wire::time::Instant;
-
-use crate::status::PathCounters;
 
 /// PROBE_TIMER before the round-trip time is measured, and its minimum; afterwards it is 2 round-trip times
 /// (RFC 8899, section 5.1.1).
@@ -63,6 +62,19 @@ impl Least {
     pub const IPV4: Self = Self { base: 1_200, min: 576 };
     /// IPv6: RFC 8200, section 5.
     pub const IPV6: Self = Self { base: 1_280, min: 1_280 };
+}
+
+/// Counters of a [`PathMtu`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathCounters {
+    /// Maximum size of an IP packet to the peer, in octets. Absent: no search is possible.
+    pub mtu: Option<u32>,
+    /// Padded probes sent.
+    pub probes: u64,
+    /// Confirmations of probes, and of datagrams that requested one.
+    pub confirmations: u64,
+    /// Number of times that a confirmed size stopped passing without a report.
+    pub black_holes: u64,
 }
 
 /// A size whose confirmation is pending.

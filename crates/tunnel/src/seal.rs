@@ -13,9 +13,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 use thiserror::Error;
 
-use crate::addresses::AddressPair;
-use crate::unit::SiteId;
-
+mod addresses;
 mod around;
 mod cookie;
 mod direction;
@@ -29,12 +27,14 @@ mod mapping_message;
 mod primitives;
 mod public_key;
 mod replay;
+mod schedule;
 mod suite;
 mod two_way;
 
 #[cfg(test)]
 mod tests;
 
+pub use addresses::{AddressPair, canonical};
 pub use around::Around;
 pub use epochs::{Epoch, EpochStore};
 pub use group::{BadGroup, Group, GroupConfig};
@@ -42,8 +42,9 @@ pub use insecure::Insecure;
 pub use key::{Key, KeyId, KeyTextError, Keys};
 pub use mapping_message::MappingMessage;
 pub use public_key::{BadPublicKey, Keyring, PublicKey, PublicKeys};
-pub(crate) use two_way::FEW;
-pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};
+pub use schedule::Schedule;
+pub use suite::Suite;
+pub use two_way::{BadPeers, FEW, Over, PEERS, PeerKeys, Rekey, SessionState, TwoWay, Unanswered, Whereabouts};
 
 /// Source of random octets, from which keys are made: it must be cryptographically secure.
 pub trait Random: Send {
@@ -74,6 +75,22 @@ pub enum Destination {
     Peer(usize),
     /// All sites of the group.
     Everybody,
+}
+
+/// Number of a site in a mesh, 1 to 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(std::num::NonZeroU8);
+
+impl SiteId {
+    /// Returns the site of that number; `None` for 0, which is reserved.
+    pub fn new(number: u8) -> Option<Self> {
+        std::num::NonZeroU8::new(number).map(Self)
+    }
+
+    /// Number of the site.
+    pub fn number(self) -> u8 {
+        self.0.get()
+    }
 }
 
 /// Sender of a body.

@@ -36,11 +36,11 @@ use std::time::Duration;
 use thinair_link::tariff::Tariff;
 use thinair_wire::time::Instant;
 
-use crate::addresses::{AddressPair, canonical};
+use crate::seal::{AddressPair, canonical};
 use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
-use crate::schedule::Schedule;
+use crate::seal::Schedule;
 use crate::seal::{BodyFlags, KeyId, Missing, NewSession, Opened, PathNews, Seal, Sender, TwoWay};
 use crate::site_config::HoldRule;
 use crate::status::{Counters, Drop};

@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::idle::IdleBudget;
 
 pub use counters::{
-    Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, TrafficCounters,
+    Bill, Billing, Counters, Feedback, FeedbackTypes, PeerCounters, TrafficCounters,
 };
+pub use crate::path_mtu::PathCounters;
 pub use history::{History, Sample};
 pub use latency::{Bin, Histogram, Latency};
 pub use reason::{Drop, Failure, Reason, Tally};

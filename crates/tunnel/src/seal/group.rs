@@ -20,8 +20,8 @@ use super::suite::Cipher;
 use super::{
     Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender,
 };
-use crate::site_config::Suite;
-use crate::unit::SiteId;
+use crate::seal::Suite;
+use crate::seal::SiteId;
 
 mod announcement;
 mod reservation;

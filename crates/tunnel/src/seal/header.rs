@@ -2,7 +2,7 @@
 //! counter.
 
 use super::BodyFlags;
-use crate::unit::SiteId;
+use crate::seal::SiteId;
 
 /// Kind of a datagram, in the upper three bits of its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

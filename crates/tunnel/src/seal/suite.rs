@@ -17,9 +17,32 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::site_config::Suite;
+/// Cipher and tag length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    /// ChaCha20-Poly1305 (RFC 8439): a tag of 16 octets.
+    ChaCha20Poly1305,
+    /// AES-128-GCM (RFC 5116): a tag of 16 octets.
+    AesGcm,
+    /// AES-128-CCM with a tag of 8 octets (RFC 6655).
+    AesCcm8,
+    /// AES-128-CCM with a tag of 4 octets, and new keys after 65,536 wrong tags.
+    AesCcm4,
+}
 
 impl Suite {
+    /// All suites.
+    pub const ALL: [Self; 4] = [Self::ChaCha20Poly1305, Self::AesGcm, Self::AesCcm8, Self::AesCcm4];
+
+    /// Length of the tag in octets.
+    pub const fn tag(self) -> usize {
+        match self {
+            Self::ChaCha20Poly1305 | Self::AesGcm => 16,
+            Self::AesCcm8 => 8,
+            Self::AesCcm4 => 4,
+        }
+    }
+
     /// Number in handshakes and announcements.
     pub(super) const fn number(self) -> u8 {
         match self {

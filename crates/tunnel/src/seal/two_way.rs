@@ -26,9 +26,9 @@ use super::{
     Around, BodyFlags, Destination, MappingMessage, NotSealed, Opened, PathNews, PathSeal, Random, Refused,
     Sender,
 };
-use crate::addresses::AddressPair;
-use crate::schedule::Schedule;
-use crate::site_config::{Rekey, Suite};
+use crate::seal::AddressPair;
+use crate::seal::Schedule;
+use crate::seal::Suite;
 
 mod backlog;
 mod credential;
@@ -51,7 +51,7 @@ pub use session::SessionState;
 /// Maximum number of peers.
 pub const PEERS: usize = 10_000;
 /// Largest number of peers whose sessions an index of an octet identifies: each has four.
-pub(crate) const FEW: usize = 64;
+pub const FEW: usize = 64;
 /// Maximum number of pending answers; further ones are dropped.
 const ANSWERS: usize = 64;
 /// Number of pending answers from which on further requests wait, and of waiting ones that are answered in a turn: between two
@@ -73,6 +73,16 @@ pub enum Over {
     Datagrams,
     /// A line with one peer: datagrams are an octet shorter, and have no addresses.
     Line,
+}
+
+/// When two ends agree on new session keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rekey {
+    /// When a session is 120 s old and has carried 256 kB, at the latest after 2 h.
+    #[default]
+    Auto,
+    /// When a session has this age.
+    Every(Duration),
 }
 
 /// Parameters of a peer.
@@ -262,7 +272,7 @@ impl TwoWay {
     }
 
     /// Time at which a keepalive for a peer is due, in whose place a packet may be sent.
-    pub(crate) fn sign_at(&self, peer: usize) -> Option<Instant> {
+    pub fn sign_at(&self, peer: usize) -> Option<Instant> {
         let timers = &self.peers.get(peer)?.timers;
         timers::earlier(timers.at(timers::PeerTimer::Ask), timers.at(timers::PeerTimer::Sign))
     }
@@ -298,7 +308,7 @@ impl TwoWay {
     }
 
     /// Octets that datagrams to a peer have more than [`around`](Self::around): of the index that it has assigned.
-    pub(crate) fn more_around(&self, peer: usize) -> usize {
+    pub fn more_around(&self, peer: usize) -> usize {
         self.peers.get(peer).and_then(PeerState::current).map_or(0, |session| session.theirs.more())
     }
 

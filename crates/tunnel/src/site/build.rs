@@ -18,7 +18,7 @@ use crate::mapping::MappingSearch;
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
 use crate::path_mtu::{Least, PathMtu};
-use crate::schedule::Schedule;
+use crate::seal::Schedule;
 use crate::seal::{Destination, FEW, Random, Seal};
 use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig};
 use crate::status::{Counters, TrafficCounters};

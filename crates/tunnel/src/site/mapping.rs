@@ -7,7 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::pipeline::{Link, Outlet, Pipeline};
 use super::{CommonParts, Site, SiteEvent};
-use crate::addresses::AddressPair;
+use crate::seal::AddressPair;
 use crate::mapping::{LONGEST, LearnedTimeout, MappingProbe, MappingSearch};
 use crate::seal::{Destination, MappingMessage};
 use crate::status::Drop;

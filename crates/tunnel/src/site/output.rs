@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::Trouble;
 use super::source::Source;
-use crate::addresses::AddressPair;
+use crate::seal::AddressPair;
 
 /// Output of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::hold::WaitingPackets;
 use super::mapping::OwedAnswer;
 use super::peer_channel::PeerChannel;
 use super::unsent::{Fate, Unsent};
-use crate::addresses::AddressPair;
+use crate::seal::AddressPair;
 use crate::mapping::MappingSearch;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;

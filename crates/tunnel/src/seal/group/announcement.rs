@@ -5,8 +5,8 @@ use zeroize::Zeroizing;
 use crate::seal::header::DatagramKind;
 use crate::seal::key::{Key, KeyId};
 use crate::seal::suite::Cipher;
-use crate::site_config::Suite;
-use crate::unit::SiteId;
+use crate::seal::Suite;
+use crate::seal::SiteId;
 
 /// Kind and epoch, site, id of the key, salt, number.
 const HEADER: usize = 1 + 1 + 4 + 16 + 4;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::groups::{Alteration, GroupSite};
 use super::room::*;
 use crate::seal::{Keyring, Keys, Over, PublicKeys};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const FATES: usize = 5;
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::room::*;
 use crate::seal::{BodyFlags, Destination, Missing, NotSealed, Opened, Over, Refused, Sender};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)

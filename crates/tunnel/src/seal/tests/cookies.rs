@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::room::*;
 use crate::seal::{Keys, NewSession, Over, PeerKeys, Refused, TwoWay};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const REQUEST: usize = 91;

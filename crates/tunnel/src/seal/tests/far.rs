@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::room::*;
 use crate::seal::{Keys, Over};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const STEP: Duration = Duration::from_millis(100);
 

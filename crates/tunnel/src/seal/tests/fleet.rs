@@ -11,7 +11,7 @@ use super::room::{PARAMETERS, random};
 use crate::seal::{
     BadPeers, BodyFlags, Destination, FEW, Key, Opened, Over, PEERS, PeerKeys, PublicKeys, Sender, TwoWay,
 };
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const HUB: usize = usize::MAX;

@@ -13,8 +13,8 @@ use crate::seal::{
     BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Keys, NewSession, NotSealed,
     Opened, Refused, Seal, Sender,
 };
-use crate::site_config::Suite;
-use crate::unit::SiteId;
+use crate::seal::Suite;
+use crate::seal::SiteId;
 
 /// Content of a disk, which survives daemons and may fail.
 #[derive(Clone, Default)]

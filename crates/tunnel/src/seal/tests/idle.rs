@@ -6,7 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::room::*;
 use crate::seal::{Over, TwoWay};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const MINUTE: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use thinair_wire::time::Instant;
 
 use crate::seal::{BodyFlags, Destination, Insecure, Missing, NotSealed, Opened, Refused, Seal, Sender};
-use crate::unit::SiteId;
+use crate::seal::SiteId;
 
 #[test]
 fn insecure_bodies_have_an_octet_in_front() {

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::room::{LEFT, PARAMETERS, RIGHT, Room, address, key, random};
-use crate::AddressPair;
+use crate::seal::AddressPair;
 use crate::seal::{BodyFlags, Destination, Keys, Over, PeerKeys, TwoWay};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SECOND: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 8));
 

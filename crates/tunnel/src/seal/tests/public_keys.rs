@@ -7,7 +7,7 @@ use crate::seal::{
     BadPeers, BadPublicKey, FEW, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PeerKeys,
     PublicKey, PublicKeys, Refused, Sender, TwoWay,
 };
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const REQUEST: usize = 135;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::room::*;
 use crate::seal::{Keys, NewSession, NotSealed, Over, Refused, Unanswered};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
 const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });

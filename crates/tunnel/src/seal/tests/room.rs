@@ -10,7 +10,7 @@ use crate::seal::{
     BodyFlags, Destination, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal,
     Sender, TwoWay,
 };
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 /// Random octets of a generator with this seed.
 pub(in crate::seal) fn random(seed: u64) -> Box<dyn crate::seal::Random> {

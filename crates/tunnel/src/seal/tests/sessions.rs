@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::room::*;
 use crate::seal::{Keys, NewSession, NotSealed, Over, Refused};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SUITES: [Suite; 4] = Suite::ALL;
 const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
@@ -120,7 +120,7 @@ fn keys_are_renewed_after_two_hours_and_nothing_is_lost() {
 
 #[test]
 fn new_keys_follow_much_traffic() {
-    use crate::site_config::Rekey;
+    use crate::seal::Rekey;
     // Octets a second, and the age at which 256 kB have gone through and the keys are 120 s old.
     for (octets, age) in [(1_000, 255..=257), (10_000, 119..=121), (30, 7_199..=7_201)] {
         let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);

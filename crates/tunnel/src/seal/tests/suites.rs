@@ -2,7 +2,7 @@
 
 use super::room::*;
 use crate::seal::{Over, Refused, Sender};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 /// Two ends with these suites, of which some offer AES-GCM. The left one asks. Returns the suites of both sessions.
 fn agreed([left, right]: [(Suite, bool); 2]) -> [Option<Suite>; 2] {

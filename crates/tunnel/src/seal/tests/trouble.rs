@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::room::*;
 use crate::seal::{BadPeers, FEW, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::seal::handshake::{EndIdentity, Initiation, OpenedRequest, ProofKey, SharedSecrets};
 use crate::seal::header::{Index, Whose};
 use crate::seal::{BodyFlags, Key, PublicKeys};
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 fn hex(octets: &[u8]) -> String {
     octets.iter().fold(String::new(), |mut text, octet| {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::PEERS;
-use crate::addresses::AddressPair;
+use crate::seal::AddressPair;
 use crate::seal::Key;
 use crate::seal::handshake::RequestHeader;
 

@@ -7,7 +7,7 @@ use thinair_wire::time::Instant;
 use super::peer::PeerState;
 use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay};
-use crate::addresses::canonical;
+use crate::seal::canonical;
 use crate::seal::key::{Key, Keys};
 use crate::seal::two_way::credential::Credential;
 

@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::backlog::KeptRequest;
 use super::peer::PeerState;
 use super::{ANSWERS, PendingAnswer, TURN, TwoWay, session};
-use crate::addresses::AddressPair;
+use crate::seal::AddressPair;
 use crate::seal::cookie;
 use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
 use crate::seal::header::Index;

@@ -9,7 +9,7 @@ use super::credential::Credential;
 use super::session::{REKEY, REKEY_LATER, Session};
 use super::timers::{PeerTimer, Timers};
 use super::{Over, PeerKeys};
-use crate::addresses::{AddressPair, canonical};
+use crate::seal::{AddressPair, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{EndIdentity, Initiation};
@@ -17,7 +17,7 @@ use crate::seal::header::{ClearHeader, Index, PathBody, Whose};
 use crate::seal::key::KeyId;
 use crate::seal::public_key::Keyring;
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
-use crate::site_config::Rekey;
+use crate::seal::Rekey;
 
 mod asking;
 mod liveness;

@@ -6,7 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::TwoWay;
 use super::peer::{PeerState, Unanswered};
-use crate::addresses::{AddressPair, canonical};
+use crate::seal::{AddressPair, canonical};
 use crate::seal::KeyId;
 
 /// Last address of a peer without a configured address.

@@ -8,7 +8,7 @@ use crate::seal::direction::{Opener, Sealer};
 use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::header::Index;
 use crate::seal::key::KeyId;
-use crate::site_config::Suite;
+use crate::seal::Suite;
 
 /// Age from which on traffic replaces keys.
 pub(super) const REKEY: Duration = Duration::from_secs(2 * 3_600);

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::*;
-use crate::schedule::Schedule;
+use crate::seal::Schedule;
 use crate::seal::PublicKeys;
 use crate::site::peer_channel::IDLE;
 use crate::status::{Identity, Status};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::{CONFIRM, CONFIRMATIONS, DEAD, DEAD_UNHEARD, PeerState, RequestInFlight};
-use crate::addresses::AddressPair;
+use crate::seal::AddressPair;
 use crate::seal::cookie::{self, Cookie};
 use crate::seal::handshake::EndIdentity;
 use crate::seal::header::{BARE_KEEPALIVE, Index};

@@ -13,7 +13,7 @@ pub struct AddressPair {
 
 impl AddressPair {
     /// Returns the pair in a form that is independent of the socket's family.
-    pub(crate) fn canonical(self) -> Self {
+    pub fn canonical(self) -> Self {
         Self { peer: canonical(self.peer), own: self.own.map(|own| own.to_canonical()) }
     }
 }
@@ -25,6 +25,6 @@ impl From<SocketAddr> for AddressPair {
 }
 
 /// Returns an address in a form that is independent of the socket's family.
-pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
+pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -6,14 +6,14 @@ use thinair_wire::time::Instant;
 
 /// A time for each number, at most. It may be earlier than needed: who finds nothing due [sets](Self::set) the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     times: Vec<Option<Instant>>,
     order: BTreeSet<(Instant, u32)>,
 }
 
 impl Schedule {
     /// Sets the time of a number.
-    pub(crate) fn set(&mut self, number: usize, at: Option<Instant>) {
+    pub fn set(&mut self, number: usize, at: Option<Instant>) {
         if self.times.len() <= number {
             self.times.resize(number + 1, None);
         }
@@ -31,7 +31,7 @@ impl Schedule {
     }
 
     /// Sets the time of a number unless it has an earlier one.
-    pub(crate) fn by(&mut self, number: usize, at: Option<Instant>) {
+    pub fn by(&mut self, number: usize, at: Option<Instant>) {
         let Some(at) = at else { return };
         if self.times.get(number).copied().flatten().is_none_or(|known| at < known) {
             self.set(number, Some(at));
@@ -39,12 +39,12 @@ impl Schedule {
     }
 
     /// The first time, with its number; of equal times the lowest number.
-    pub(crate) fn first(&self) -> Option<(Instant, usize)> {
+    pub fn first(&self) -> Option<(Instant, usize)> {
         self.order.first().map(|(at, number)| (*at, *number as usize))
     }
 
     /// The number with the first time, if that has come.
-    pub(crate) fn due(&self, now: Instant) -> Option<usize> {
+    pub fn due(&self, now: Instant) -> Option<usize> {
         self.first().filter(|(at, _)| *at <= now).map(|(_, number)| number)
     }
 }
