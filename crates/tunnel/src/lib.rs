@@ -8,13 +8,11 @@ pub mod config;
 pub mod daemon;
 pub mod idle;
 pub mod key_file;
-pub mod line;
 pub mod live;
-pub mod mapping;
 pub mod mtu;
 pub mod offload;
 pub mod packaging;
-pub mod path_mtu;
+#[path = "../../session/src/lib.rs"]
 pub mod seal;
 pub mod segments;
 pub mod site;
@@ -23,4 +21,4 @@ pub mod status;
 mod too_big;
 pub mod unit;
 
-pub use seal::AddressPair;
+pub use seal::{AddressPair, line, mapping, path_mtu};
