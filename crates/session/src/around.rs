@@ -4,7 +4,7 @@ use super::group::ANNOUNCEMENT_LENGTH;
 use super::handshake::{PUBLIC_REQUEST_LENGTH, REQUEST_LENGTH};
 use super::header::{KIND, LOW_COUNTER, REST_OF_COUNTER, WHOSE};
 use super::two_way::Over;
-use crate::seal::Suite;
+use crate::Suite;
 
 /// Octets that encryption adds to a body, and the size of its longest message. Default: none, without encryption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

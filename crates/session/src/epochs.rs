@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::seal::SiteId;
+use crate::SiteId;
 
 /// Highest epoch of a site, and its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

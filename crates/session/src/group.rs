@@ -20,8 +20,7 @@ use super::suite::Cipher;
 use super::{
     Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender,
 };
-use crate::seal::Suite;
-use crate::seal::SiteId;
+use crate::{SiteId, Suite};
 
 mod announcement;
 mod reservation;

@@ -18,7 +18,7 @@ use super::primitives::Resolver;
 use super::public_key::{PublicKey, PublicKeys};
 use super::suite::Cipher;
 use super::{Random, direction, suite};
-use crate::seal::Suite;
+use crate::Suite;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// Prologue, followed by the clear octets of a request.

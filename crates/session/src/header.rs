@@ -2,7 +2,7 @@
 //! counter.
 
 use super::BodyFlags;
-use crate::seal::SiteId;
+use crate::SiteId;
 
 /// Kind of a datagram, in the upper three bits of its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

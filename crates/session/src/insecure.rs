@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 
 use super::header::DatagramKind;
 use super::{Around, BodyFlags, Destination, Missing, NotSealed, Opened, Refused, Sender};
-use crate::seal::canonical;
-use crate::seal::SiteId;
+use crate::{SiteId, canonical};
 
 /// Adds an octet to bodies. Anybody who can send a datagram can send a body.
 pub struct Insecure(Who);

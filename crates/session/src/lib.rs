@@ -1,11 +1,14 @@
-//! Encryption and authentication of datagrams: bodies to datagrams, and back.
+//! Sessions of a tunnel: encryption and authentication of datagrams, bodies to datagrams and back; the
+//! [path MTU](path_mtu) to a peer, the [timeout of a NAT](mapping), and [frames on a line](line).
 //!
 //! There are three variants. [`TwoWay`]: peers that answer; each pair agrees on keys in a handshake.
 //! [`Group`]: sites that broadcast; each announces its own keys. [`Insecure`]: one octet with the kind of a
 //! body, without protection. `docs/carriers.md`, section "Encrypted datagrams", describes the formats.
 //!
-//! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. **After every
+//! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. Contents of bodies are unknown here. **After every
 //! [`open`](Seal::open), and at [`poll_at`](Seal::poll_at), call [`poll`](Seal::poll) until it returns `None`.**
+
+#![deny(missing_docs)]
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -47,7 +50,9 @@ pub use mapping_message::MappingMessage;
 pub use public_key::{BadPublicKey, Keyring, PublicKey, PublicKeys};
 pub use schedule::Schedule;
 pub use suite::Suite;
-pub use two_way::{BadPeers, FEW, Over, PEERS, PeerKeys, Rekey, SessionState, TwoWay, Unanswered, Whereabouts};
+pub use two_way::{
+    BadPeers, FEW, Over, PEERS, PeerKeys, Rekey, SessionState, TwoWay, Unanswered, Whereabouts,
+};
 
 /// Source of random octets, from which keys are made: it must be cryptographically secure.
 pub trait Random: Send {
@@ -214,7 +219,6 @@ pub struct NewSession {
 
 /// Reason why a datagram was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
-#[non_exhaustive]
 pub enum Refused {
     /// It has no valid format of this carrier.
     #[error("malformed for this carrier")]

@@ -4,6 +4,7 @@
 //! Nonces are formed as in TLS 1.3 (RFC 8446, section 5.3): the counter in network order after four zero
 //! octets, XOR an IV that is derived with the key.
 
+use std::fmt;
 use std::ops::Range;
 
 use aes::Aes128;
@@ -67,6 +68,17 @@ impl Suite {
             Self::ChaCha20Poly1305 => 32,
             Self::AesGcm | Self::AesCcm8 | Self::AesCcm4 => 16,
         }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+            Self::AesGcm => "AES-128-GCM",
+            Self::AesCcm8 | Self::AesCcm4 => "AES-128-CCM",
+        };
+        write!(f, "{name}, a tag of {} octets", self.tag())
     }
 }
 

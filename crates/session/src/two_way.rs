@@ -26,9 +26,7 @@ use super::{
     Around, BodyFlags, Destination, MappingMessage, NotSealed, Opened, PathNews, PathSeal, Random, Refused,
     Sender,
 };
-use crate::seal::AddressPair;
-use crate::seal::Schedule;
-use crate::seal::Suite;
+use crate::{AddressPair, Schedule, Suite};
 
 mod backlog;
 mod credential;

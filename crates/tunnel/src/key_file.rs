@@ -5,10 +5,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use thinair_session::{KeyId, KeyTextError, Keys, Random};
 use thiserror::Error;
 use zeroize::Zeroizing;
-
-use crate::seal::{KeyId, KeyTextError, Keys, Random};
 
 #[cfg(test)]
 mod tests;

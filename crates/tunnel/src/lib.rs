@@ -12,13 +12,9 @@ pub mod live;
 pub mod mtu;
 pub mod offload;
 pub mod packaging;
-#[path = "../../session/src/lib.rs"]
-pub mod seal;
 pub mod segments;
 pub mod site;
 pub mod site_config;
 pub mod status;
 mod too_big;
 pub mod unit;
-
-pub use seal::{AddressPair, line, mapping, path_mtu};

@@ -13,6 +13,8 @@ pub use thinair_link::tariff::Tariff;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::Sizer;
+pub use thinair_session::line::Framing;
+pub use thinair_session::{Rekey, Suite};
 pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
@@ -20,8 +22,6 @@ pub use keyring::{KeyringError, PeerPublicKey, read_once};
 
 use crate::config::masked;
 use crate::idle::IdleBudget;
-pub use crate::line::Framing;
-pub use crate::seal::{Rekey, Suite};
 use crate::unit::SiteId;
 
 /// Configuration of a site.

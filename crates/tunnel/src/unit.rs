@@ -1,6 +1,6 @@
 //! Units, which channels pass to the packaging: ROHC packets, and other packets with their own Type.
 
-pub use crate::seal::SiteId;
+pub use thinair_session::SiteId;
 
 /// Kind of a unit: the Type field of an SNDU or a GSE Packet (RFC 4326, section 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

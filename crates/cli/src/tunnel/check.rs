@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use thinair_session::Key;
 use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::key_file;
 use thinair_tunnel::mtu::{Budget, BudgetError};
-use thinair_tunnel::seal::Key;
 use thinair_tunnel::site::Site;
 use thinair_tunnel::site_config::{Others, SiteConfig};
 

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use thinair_session::Keys;
 use thinair_tunnel::key_file;
-use thinair_tunnel::seal::Keys;
 
 use crate::terminal::print;
 

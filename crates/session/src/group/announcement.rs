@@ -2,18 +2,17 @@
 
 use zeroize::Zeroizing;
 
-use crate::seal::header::DatagramKind;
-use crate::seal::key::{Key, KeyId};
-use crate::seal::suite::Cipher;
-use crate::seal::Suite;
-use crate::seal::SiteId;
+use crate::header::DatagramKind;
+use crate::key::{Key, KeyId};
+use crate::suite::Cipher;
+use crate::{SiteId, Suite};
 
 /// Kind and epoch, site, id of the key, salt, number.
 const HEADER: usize = 1 + 1 + 4 + 16 + 4;
 const BODY: usize = 8 + 8 + 8 + 8 + 1;
 const TAG: usize = 16;
 /// Length of an announcement in octets.
-pub(in crate::seal) const LENGTH: usize = HEADER + BODY + TAG;
+pub(crate) const LENGTH: usize = HEADER + BODY + TAG;
 /// Suite of announcements, independent of that for bodies.
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use super::groups::{Alteration, GroupSite};
 use super::room::*;
-use crate::seal::{Keyring, Keys, Over, PublicKeys};
-use crate::seal::Suite;
+use crate::{Keyring, Keys, Over, PublicKeys, Suite};
 
 const FATES: usize = 5;
 
@@ -29,7 +28,7 @@ struct Fates {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum DatagramFate {
     Deliver,
     Drop,
     Twice,
@@ -39,15 +38,23 @@ enum Fate {
 
 impl Fates {
     /// The fate of the next datagram; `None`: no choice is left.
-    fn next(&mut self) -> Option<Fate> {
+    fn next(&mut self) -> Option<DatagramFate> {
         if self.skip > 0 {
             self.skip -= 1;
-            return Some(Fate::Deliver);
+            return Some(DatagramFate::Deliver);
         }
         self.left = self.left.checked_sub(1)?;
         let fate = self.rest % FATES;
         self.rest /= FATES;
-        Some([Fate::Deliver, Fate::Drop, Fate::Twice, Fate::Hold, Fate::Return][fate])
+        Some(
+            [
+                DatagramFate::Deliver,
+                DatagramFate::Drop,
+                DatagramFate::Twice,
+                DatagramFate::Hold,
+                DatagramFate::Return,
+            ][fate],
+        )
     }
 }
 
@@ -100,17 +107,17 @@ impl Attack {
             if self.is_recording {
                 self.recorded.push(flying.clone());
             }
-            match fate.unwrap_or(Fate::Deliver) {
-                Fate::Deliver => self.arrive(1 - from, &flying),
-                Fate::Drop => {}
-                Fate::Twice => (0..2).for_each(|_| self.arrive(1 - from, &flying)),
-                Fate::Hold => {
+            match fate.unwrap_or(DatagramFate::Deliver) {
+                DatagramFate::Deliver => self.arrive(1 - from, &flying),
+                DatagramFate::Drop => {}
+                DatagramFate::Twice => (0..2).for_each(|_| self.arrive(1 - from, &flying)),
+                DatagramFate::Hold => {
                     if let Some(before) = self.held.replace(flying) {
                         self.late(&before);
                     }
                     continue;
                 }
-                Fate::Return => self.arrive(from, &flying),
+                DatagramFate::Return => self.arrive(from, &flying),
             }
             if let Some(held) = self.held.take() {
                 self.late(&held);
@@ -219,17 +226,17 @@ fn no_attacker_on_the_path_of_a_mesh_breaks_a_promise() {
                 for datagram in sent {
                     let fate = fates.next();
                     recorded.extend(fate.map(|_| datagram.clone()));
-                    match fate.unwrap_or(Fate::Deliver) {
-                        Fate::Deliver => open(&mut sites, &mut delivered, 1 - from, &datagram),
-                        Fate::Drop => {}
-                        Fate::Twice => {
+                    match fate.unwrap_or(DatagramFate::Deliver) {
+                        DatagramFate::Deliver => open(&mut sites, &mut delivered, 1 - from, &datagram),
+                        DatagramFate::Drop => {}
+                        DatagramFate::Twice => {
                             (0..2).for_each(|_| open(&mut sites, &mut delivered, 1 - from, &datagram));
                         }
-                        Fate::Hold => {
+                        DatagramFate::Hold => {
                             held = Some((from, datagram));
                             continue;
                         }
-                        Fate::Return => open(&mut sites, &mut delivered, from, &datagram),
+                        DatagramFate::Return => open(&mut sites, &mut delivered, from, &datagram),
                     }
                     if let Some((from, late)) = held.take() {
                         open(&mut sites, &mut delivered, 1 - from, &late);

@@ -5,8 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::seal::{BodyFlags, Destination, Missing, NotSealed, Opened, Over, Refused, Sender};
-use crate::seal::Suite;
+use crate::{BodyFlags, Destination, Missing, NotSealed, Opened, Over, Refused, Sender, Suite};
 
 fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{Keys, NewSession, Over, PeerKeys, Refused, TwoWay};
-use crate::seal::Suite;
+use crate::{Keys, NewSession, Over, PeerKeys, Refused, Suite, TwoWay};
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const REQUEST: usize = 91;

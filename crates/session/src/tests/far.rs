@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{Keys, Over};
-use crate::seal::Suite;
+use crate::{Keys, Over, Suite};
 
 const STEP: Duration = Duration::from_millis(100);
 

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use thinair_wire::time::Instant;
 
 use super::room::{PARAMETERS, random};
-use crate::seal::{
-    BadPeers, BodyFlags, Destination, FEW, Key, Opened, Over, PEERS, PeerKeys, PublicKeys, Sender, TwoWay,
+use crate::{
+    BadPeers, BodyFlags, Destination, FEW, Key, Opened, Over, PEERS, PeerKeys, PublicKeys, Sender, Suite,
+    TwoWay,
 };
-use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const HUB: usize = usize::MAX;
@@ -141,7 +141,7 @@ fn a_hub_of_many_asks_with_long_indices_and_earlier_versions_with_short_ones() {
 fn the_peer_beyond_the_maximum_is_refused_with_advice() {
     // One shared key, as the number alone matters.
     let peer = |number: usize| PeerKeys {
-        keys: crate::seal::Keys::one(private(1)).into(),
+        keys: crate::Keys::one(private(1)).into(),
         address: Some(([10, (number >> 16) as u8, (number >> 8) as u8, number as u8], 5_000).into()),
         keepalive: None,
     };

@@ -9,12 +9,10 @@ use proptest::prelude::*;
 use thinair_wire::time::Instant;
 
 use super::room::{PARAMETERS, key, random};
-use crate::seal::{
+use crate::{
     BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Keys, NewSession, NotSealed,
-    Opened, Refused, Seal, Sender,
+    Opened, Refused, Seal, Sender, SiteId, Suite,
 };
-use crate::seal::Suite;
-use crate::seal::SiteId;
 
 /// Content of a disk, which survives daemons and may fail.
 #[derive(Clone, Default)]

@@ -5,8 +5,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::room::*;
-use crate::seal::{Over, TwoWay};
-use crate::seal::Suite;
+use crate::{Over, Suite, TwoWay};
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -165,7 +164,7 @@ fn an_end_that_goes_on_sending_finds_out_in_15_s_that_nobody_is_there() {
     room.talk(LEFT, b"a request");
     room.talk(RIGHT, b"and its response");
     // The other end has restarted, and nobody has told this one.
-    room.restart(RIGHT, crate::seal::Keys::one(key(1)));
+    room.restart(RIGHT, crate::Keys::one(key(1)));
     for second in 0..17_u8 {
         room.send(LEFT, &[second]).expect("there is always a session");
         room.pass(Duration::from_secs(1));

@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use crate::seal::{BodyFlags, Destination, Insecure, Missing, NotSealed, Opened, Refused, Seal, Sender};
-use crate::seal::SiteId;
+use crate::{BodyFlags, Destination, Insecure, Missing, NotSealed, Opened, Refused, Seal, Sender, SiteId};
 
 #[test]
 fn insecure_bodies_have_an_octet_in_front() {

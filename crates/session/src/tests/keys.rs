@@ -1,6 +1,6 @@
 //! Keys and their text.
 
-use crate::seal::{Key, KeyTextError, Keys};
+use crate::{Key, KeyTextError, Keys};
 
 const HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
 const BASE64: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// Records the use of a counter.
-pub(in crate::seal) fn used(key: [u8; 32], counter: u64) {
+pub(crate) fn used(key: [u8; 32], counter: u64) {
     USED.with_borrow_mut(|used| {
         if let Some(used) = used {
             assert!(used.insert((key, counter)), "a key and a nonce were used twice");

@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 
 use super::room::{LEFT, PARAMETERS, RIGHT, Room, address, key, random};
-use crate::seal::AddressPair;
-use crate::seal::{BodyFlags, Destination, Keys, Over, PeerKeys, TwoWay};
-use crate::seal::Suite;
+use crate::{AddressPair, BodyFlags, Destination, Keys, Over, PeerKeys, Suite, TwoWay};
 
 const SECOND: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 8));
 
@@ -87,7 +85,7 @@ fn behind_a_restart_requests_leave_from_the_last_address_and_by_turns_from_that_
         room.now = room.ends[RIGHT].seal.poll_at().expect("a request is due").max(room.now);
         let mut octets = Vec::new();
         while let Some((_, to)) = room.ends[RIGHT].seal.poll(room.now, &mut octets) {
-            if octets[0] == crate::seal::header::REQUEST {
+            if octets[0] == crate::header::REQUEST {
                 requests.push(to.map(|to| to.own));
             }
             octets.clear();

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{
+use crate::{
     BadPeers, BadPublicKey, FEW, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PeerKeys,
-    PublicKey, PublicKeys, Refused, Sender, TwoWay,
+    PublicKey, PublicKeys, Refused, Sender, Suite, TwoWay,
 };
-use crate::seal::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const REQUEST: usize = 135;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{Keys, NewSession, NotSealed, Over, Refused, Unanswered};
-use crate::seal::Suite;
+use crate::{Keys, NewSession, NotSealed, Over, Refused, Suite, Unanswered};
 
 const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
 const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });
@@ -145,8 +144,8 @@ fn a_farewell_of_the_session_before_ends_nothing() {
     let now = room.now;
     // Delayed during a key exchange of both ends.
     let mut octets = Vec::new();
-    let flags = crate::seal::BodyFlags { several: false, addressed: true };
-    let to = crate::seal::Destination::Peer(0);
+    let flags = crate::BodyFlags { several: false, addressed: true };
+    let to = crate::Destination::Peer(0);
     room.ends[LEFT].seal.seal(now, to, flags, &[], &mut octets).expect("a session");
     let late = Flying { from: address(LEFT), to: None, octets };
     room.ends[LEFT].seal.ask_again(now);

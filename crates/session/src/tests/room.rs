@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::seal::{
+use crate::{
     BodyFlags, Destination, Key, Keyring, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal,
-    Sender, TwoWay,
+    Sender, Suite, TwoWay,
 };
-use crate::seal::Suite;
 
 /// Random octets of a generator with this seed.
-pub(in crate::seal) fn random(seed: u64) -> Box<dyn crate::seal::Random> {
+pub(crate) fn random(seed: u64) -> Box<dyn crate::Random> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
     Box::new(move |octets: &mut [u8]| {
         for octet in octets {
@@ -27,17 +26,17 @@ pub(in crate::seal) fn random(seed: u64) -> Box<dyn crate::seal::Random> {
     })
 }
 
-pub(in crate::seal) fn key(octet: u8) -> Key {
+pub(crate) fn key(octet: u8) -> Key {
     let mut octets = [octet; 32];
     octets[0] = 0x5a;
     Key::new(octets)
 }
 
-pub(in crate::seal) const PARAMETERS: [u8; 8] = *b"channels";
+pub(crate) const PARAMETERS: [u8; 8] = *b"channels";
 
 /// Result at an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::seal) enum RoomEvent {
+pub(crate) enum RoomEvent {
     Body(Vec<u8>, BodyFlags),
     Session(NewSession),
     Closed,
@@ -45,51 +44,51 @@ pub(in crate::seal) enum RoomEvent {
 }
 
 /// One end: left or right.
-pub(in crate::seal) struct RoomEnd {
-    pub(in crate::seal) seal: TwoWay,
-    pub(in crate::seal) address: SocketAddr,
-    pub(in crate::seal) events: Vec<RoomEvent>,
+pub(crate) struct RoomEnd {
+    pub(crate) seal: TwoWay,
+    pub(crate) address: SocketAddr,
+    pub(crate) events: Vec<RoomEvent>,
 }
 
 /// A datagram in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::seal) struct Flying {
-    pub(in crate::seal) from: SocketAddr,
-    pub(in crate::seal) to: Option<SocketAddr>,
-    pub(in crate::seal) octets: Vec<u8>,
+pub(crate) struct Flying {
+    pub(crate) from: SocketAddr,
+    pub(crate) to: Option<SocketAddr>,
+    pub(crate) octets: Vec<u8>,
 }
 
-pub(in crate::seal) struct Room {
-    pub(in crate::seal) now: Instant,
-    pub(in crate::seal) ends: [RoomEnd; 2],
-    pub(in crate::seal) air: VecDeque<Flying>,
-    pub(in crate::seal) over: Over,
+pub(crate) struct Room {
+    pub(crate) now: Instant,
+    pub(crate) ends: [RoomEnd; 2],
+    pub(crate) air: VecDeque<Flying>,
+    pub(crate) over: Over,
     /// Number of datagrams sent.
-    pub(in crate::seal) flown: usize,
+    pub(crate) flown: usize,
     /// Their octets, with the headers of IPv4 and UDP.
-    pub(in crate::seal) octets: usize,
+    pub(crate) octets: usize,
     suite: Suite,
     seed: u64,
 }
 
-pub(in crate::seal) const LEFT: usize = 0;
-pub(in crate::seal) const RIGHT: usize = 1;
+pub(crate) const LEFT: usize = 0;
+pub(crate) const RIGHT: usize = 1;
 
-pub(in crate::seal) fn address(number: usize) -> SocketAddr {
+pub(crate) fn address(number: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, number as u8 + 1], 5_000))
 }
 
-pub(in crate::seal) fn body(octets: &[u8]) -> RoomEvent {
+pub(crate) fn body(octets: &[u8]) -> RoomEvent {
     RoomEvent::Body(octets.to_vec(), BodyFlags::default())
 }
 
 impl Room {
     /// The left end knows the address of the right one, which waits for it.
-    pub(in crate::seal) fn new(over: Over, suite: Suite) -> Self {
+    pub(crate) fn new(over: Over, suite: Suite) -> Self {
         Self::with_keys(over, suite, [Keys::one(key(1)), Keys::one(key(1))])
     }
 
-    pub(in crate::seal) fn with_keys(over: Over, suite: Suite, keys: [impl Into<Keyring>; 2]) -> Self {
+    pub(crate) fn with_keys(over: Over, suite: Suite, keys: [impl Into<Keyring>; 2]) -> Self {
         let now = Instant::from_millis(1_000_000);
         let [left, right] = keys;
         let ends = [
@@ -108,7 +107,7 @@ impl Room {
     }
 
     /// Returns a network after the key exchange.
-    pub(in crate::seal) fn ready(over: Over, suite: Suite) -> Self {
+    pub(crate) fn ready(over: Over, suite: Suite) -> Self {
         let mut room = Self::new(over, suite);
         room.run();
         assert!(room.ends.iter().all(|end| end.seal.session(0).is_some()));
@@ -116,18 +115,18 @@ impl Room {
         room
     }
 
-    pub(in crate::seal) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.ends.iter_mut().for_each(|end| end.events.clear());
     }
 
     /// Restarts an end with the key `keys`.
-    pub(in crate::seal) fn restart(&mut self, end: usize, keys: impl Into<Keyring>) {
+    pub(crate) fn restart(&mut self, end: usize, keys: impl Into<Keyring>) {
         self.seed += 1;
         let known = (end == LEFT).then(|| address(RIGHT));
         self.ends[end].seal = start(self.now, self.over, self.suite, keys, known, self.seed);
     }
 
-    pub(in crate::seal) fn seal(&mut self, end: usize, octets: &[u8]) -> Result<Flying, NotSealed> {
+    pub(crate) fn seal(&mut self, end: usize, octets: &[u8]) -> Result<Flying, NotSealed> {
         let mut out = Vec::new();
         let from = &mut self.ends[end];
         from.seal.seal(self.now, Destination::Peer(0), BodyFlags::default(), octets, &mut out)?;
@@ -135,14 +134,14 @@ impl Room {
     }
 
     /// Encrypts and sends a body.
-    pub(in crate::seal) fn send(&mut self, end: usize, octets: &[u8]) -> Result<(), NotSealed> {
+    pub(crate) fn send(&mut self, end: usize, octets: &[u8]) -> Result<(), NotSealed> {
         let flying = self.seal(end, octets)?;
         self.air.push_back(flying);
         Ok(())
     }
 
     /// Sends all pending datagrams.
-    pub(in crate::seal) fn poll(&mut self) {
+    pub(crate) fn poll(&mut self) {
         for end in &mut self.ends {
             let mut out = Vec::new();
             while let Some((_, to)) = end.seal.poll(self.now, &mut out) {
@@ -153,7 +152,7 @@ impl Room {
     }
 
     /// Delivers `flying` to an end.
-    pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<RoomEvent> {
+    pub(crate) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<RoomEvent> {
         let mut octets = flying.octets.clone();
         let from = (self.over == Over::Datagrams).then_some(flying.from.into());
         let end = &mut self.ends[end];
@@ -175,7 +174,7 @@ impl Room {
     }
 
     /// Delivers all datagrams to their destinations until none is in transit.
-    pub(in crate::seal) fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         self.poll();
         while let Some(flying) = self.air.pop_front() {
             self.flown += 1;
@@ -191,7 +190,7 @@ impl Room {
     }
 
     /// Advances time, and delivers everything that becomes due.
-    pub(in crate::seal) fn pass(&mut self, span: Duration) {
+    pub(crate) fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
             self.run();
@@ -206,7 +205,7 @@ impl Room {
     }
 
     /// Sends a body from end to end; new keys may be reported before or after it.
-    pub(in crate::seal) fn talk_behind(&mut self, from: usize, octets: &[u8]) {
+    pub(crate) fn talk_behind(&mut self, from: usize, octets: &[u8]) {
         self.forget();
         self.send(from, octets).expect("a session");
         self.run();
@@ -214,7 +213,7 @@ impl Room {
     }
 
     /// Sends a body from end to end, without other results.
-    pub(in crate::seal) fn talk(&mut self, from: usize, octets: &[u8]) {
+    pub(crate) fn talk(&mut self, from: usize, octets: &[u8]) {
         self.forget();
         self.send(from, octets).expect("a session");
         self.run();
@@ -223,12 +222,12 @@ impl Room {
 }
 
 /// A left end that requests keepalives.
-pub(in crate::seal) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoWay {
+pub(crate) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoWay {
     with_keepalive_to(now, keepalive, RIGHT)
 }
 
 /// An end that sends keepalives to the other one.
-pub(in crate::seal) fn with_keepalive_to(now: Instant, keepalive: Duration, to: usize) -> TwoWay {
+pub(crate) fn with_keepalive_to(now: Instant, keepalive: Duration, to: usize) -> TwoWay {
     let peers = vec![PeerKeys {
         keys: Keys::one(key(1)).into(),
         address: Some(address(to)),
@@ -239,12 +238,12 @@ pub(in crate::seal) fn with_keepalive_to(now: Instant, keepalive: Duration, to: 
 }
 
 /// A right end.
-pub(in crate::seal) fn with_parameters(now: Instant, suite: Suite, digest: [u8; 8]) -> TwoWay {
+pub(crate) fn with_parameters(now: Instant, suite: Suite, digest: [u8; 8]) -> TwoWay {
     let peers = vec![PeerKeys { keys: Keys::one(key(1)).into(), address: None, keepalive: None }];
     TwoWay::new(now, Over::Datagrams, peers, suite, digest, random(78)).expect("one peer")
 }
 
-pub(in crate::seal) fn start(
+pub(crate) fn start(
     now: Instant,
     over: Over,
     suite: Suite,

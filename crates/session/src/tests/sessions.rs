@@ -5,14 +5,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::seal::{Keys, NewSession, NotSealed, Over, Refused};
-use crate::seal::Suite;
+use crate::{Keys, NewSession, NotSealed, Over, Refused, Suite};
 
 const SUITES: [Suite; 4] = Suite::ALL;
 const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
 const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });
 
-fn since(room: &Room, end: usize) -> Option<crate::seal::SessionState> {
+fn since(room: &Room, end: usize) -> Option<crate::SessionState> {
     room.ends[end].seal.session(0)
 }
 
@@ -120,7 +119,7 @@ fn keys_are_renewed_after_two_hours_and_nothing_is_lost() {
 
 #[test]
 fn new_keys_follow_much_traffic() {
-    use crate::seal::Rekey;
+    use crate::Rekey;
     // Octets a second, and the age at which 256 kB have gone through and the keys are 120 s old.
     for (octets, age) in [(1_000, 255..=257), (10_000, 119..=121), (30, 7_199..=7_201)] {
         let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);

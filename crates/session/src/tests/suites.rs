@@ -1,8 +1,7 @@
 //! Agreement on a suite.
 
 use super::room::*;
-use crate::seal::{Over, Refused, Sender};
-use crate::seal::Suite;
+use crate::{Over, Refused, Sender, Suite};
 
 /// Two ends with these suites, of which some offer AES-GCM. The left one asks. Returns the suites of both sessions.
 fn agreed([left, right]: [(Suite, bool); 2]) -> [Option<Suite>; 2] {

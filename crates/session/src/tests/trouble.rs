@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::seal::{BadPeers, FEW, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
-use crate::seal::Suite;
+use crate::{BadPeers, FEW, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, Suite, TwoWay};
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 
@@ -222,7 +221,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
             }
         }
         while let Some((peer, to)) = one.poll(at, &mut out) {
-            let crate::seal::Destination::Peer(peer) = peer else { panic!("{peer:?}") };
+            let crate::Destination::Peer(peer) = peer else { panic!("{peer:?}") };
             let to = to.map(|to| to.peer).or(one.address(peer)).expect("known");
             let number = (0..FEW).find(|i| address(*i) == to).expect("one of them");
             all[number].open(at, Some(hub.into()), &mut out);

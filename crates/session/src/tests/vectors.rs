@@ -6,10 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::seal::handshake::{EndIdentity, Initiation, OpenedRequest, ProofKey, SharedSecrets};
-use crate::seal::header::{Index, Whose};
-use crate::seal::{BodyFlags, Key, PublicKeys};
-use crate::seal::Suite;
+use crate::handshake::{EndIdentity, Initiation, OpenedRequest, ProofKey, SharedSecrets};
+use crate::header::{Index, Whose};
+use crate::{BodyFlags, Key, PublicKeys, Suite};
 
 fn hex(octets: &[u8]) -> String {
     octets.iter().fold(String::new(), |mut text, octet| {
@@ -56,7 +55,7 @@ fn datagrams(suite: Suite, ends: &[SharedSecrets; 2]) -> Value {
             let index = Whose::Index(INDICES[1 - from]);
             sealer.seal(index, flags, body, &mut out).expect("a counter");
             all.push(json!({ "from": name, "body": hex(body), "datagram": hex(&out) }));
-            let (header, length) = crate::seal::header::ClearHeader::read(&out, true).expect("a header");
+            let (header, length) = crate::header::ClearHeader::read(&out, true).expect("a header");
             let plain = opener.open(&header, length, &mut out).expect("its own");
             assert_eq!(&out[plain.body], body);
         }

@@ -4,9 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::PEERS;
-use crate::seal::AddressPair;
-use crate::seal::Key;
-use crate::seal::handshake::RequestHeader;
+use crate::handshake::RequestHeader;
+use crate::{AddressPair, Key};
 
 /// A request with a valid proof, or a paid one.
 pub(super) struct KeptRequest {

@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use crate::seal::Random;
-use crate::seal::handshake::{EndIdentity, Initiation, ProofKey};
-use crate::seal::header::Index;
-use crate::seal::key::{Key, KeyId};
-use crate::seal::public_key::{Keyring, PublicKey, PublicKeys};
+use crate::Random;
+use crate::handshake::{EndIdentity, Initiation, ProofKey};
+use crate::header::Index;
+use crate::key::{Key, KeyId};
+use crate::public_key::{Keyring, PublicKey, PublicKeys};
 
 /// One key for a peer, with which a session can be agreed on.
 #[derive(Clone)]
-pub(in crate::seal) struct Credential {
-    pub(in crate::seal) id: KeyId,
+pub(crate) struct Credential {
+    pub(crate) id: KeyId,
     /// Key of cookies, and in a handshake the shared key: with public keys that of the peer in its place.
-    pub(in crate::seal) key: Key,
-    pub(in crate::seal) proof: ProofKey,
+    pub(crate) key: Key,
+    pub(crate) proof: ProofKey,
     /// Public keys; `None`: a shared one.
-    pub(in crate::seal) public: Option<Box<PublicKeys>>,
+    pub(crate) public: Option<Box<PublicKeys>>,
 }
 
 impl Credential {

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use super::peer::{PeerState, SESSIONS};
 use super::{FEW, Over, TwoWay};
-use crate::seal::Random;
-use crate::seal::header::{Index, LONG};
+use crate::Random;
+use crate::header::{Index, LONG};
 
 /// Number of short indices.
 const SHORT: usize = 256;

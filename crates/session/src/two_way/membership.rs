@@ -7,9 +7,9 @@ use thinair_wire::time::Instant;
 use super::peer::PeerState;
 use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay};
-use crate::seal::canonical;
-use crate::seal::key::{Key, Keys};
-use crate::seal::two_way::credential::Credential;
+use crate::canonical;
+use crate::key::{Key, Keys};
+use crate::two_way::credential::Credential;
 
 impl TwoWay {
     /// Checks if these peers are valid as a whole; errors contain their numbers.

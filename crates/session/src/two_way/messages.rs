@@ -8,11 +8,9 @@ use thinair_wire::time::Instant;
 use super::backlog::KeptRequest;
 use super::peer::PeerState;
 use super::{ANSWERS, PendingAnswer, TURN, TwoWay, session};
-use crate::seal::AddressPair;
-use crate::seal::cookie;
-use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
-use crate::seal::header::Index;
-use crate::seal::{Key, KeyId, Opened, Refused, Sender};
+use crate::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader, is_unproved};
+use crate::header::Index;
+use crate::{AddressPair, Key, KeyId, Opened, Refused, Sender, cookie};
 
 impl TwoWay {
     /// Processes message 1 of a handshake, with a shared key or with public ones.

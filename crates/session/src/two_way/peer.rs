@@ -9,15 +9,13 @@ use super::credential::Credential;
 use super::session::{REKEY, REKEY_LATER, Session};
 use super::timers::{PeerTimer, Timers};
 use super::{Over, PeerKeys};
-use crate::seal::{AddressPair, canonical};
-use crate::seal::cookie::Cookie;
-use crate::seal::direction::{NEW_KEYS_AT, Plain};
-use crate::seal::handshake::{EndIdentity, Initiation};
-use crate::seal::header::{ClearHeader, Index, PathBody, Whose};
-use crate::seal::key::KeyId;
-use crate::seal::public_key::Keyring;
-use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
-use crate::seal::Rekey;
+use crate::cookie::Cookie;
+use crate::direction::{NEW_KEYS_AT, Plain};
+use crate::handshake::{EndIdentity, Initiation};
+use crate::header::{ClearHeader, Index, PathBody, Whose};
+use crate::key::KeyId;
+use crate::public_key::Keyring;
+use crate::{AddressPair, BodyFlags, Missing, NewSession, NotSealed, Refused, Rekey, canonical};
 
 mod asking;
 mod liveness;
@@ -610,7 +608,7 @@ mod tests {
     fn memory_of_a_peer_is_bounded() {
         let request = size_of::<RequestInFlight>();
         let sessions = 2 * size_of::<Session>() + size_of::<Session>().max(request) + request;
-        let keys = 3 * size_of::<Credential>() + size_of::<crate::seal::PublicKeys>();
+        let keys = 3 * size_of::<Credential>() + size_of::<crate::PublicKeys>();
         // The key schedules of AES are in their own boxes.
         let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();
         let all = size_of::<PeerState>() + sessions + keys + ciphers;

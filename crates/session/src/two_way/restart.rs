@@ -6,8 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::TwoWay;
 use super::peer::{PeerState, Unanswered};
-use crate::seal::{AddressPair, canonical};
-use crate::seal::KeyId;
+use crate::{AddressPair, KeyId, canonical};
 
 /// Last address of a peer without a configured address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +22,7 @@ pub struct Whereabouts {
 impl TwoWay {
     /// Sets the address of a peer before this start: up to 6 requests are sent there if it has no configured
     /// address, otherwise one before those to the configured one. Call it before the first
-    /// [`poll`](crate::seal::Seal::poll).
+    /// [`poll`](crate::Seal::poll).
     pub fn remember(&mut self, now: Instant, number: usize, addresses: AddressPair) {
         if let Some(peer) = self.peers.get_mut(number) {
             peer.remember(now, addresses.canonical());
@@ -49,7 +48,7 @@ impl TwoWay {
         self.moves
     }
 
-    pub(in crate::seal) fn key(&self, peer: usize) -> Option<KeyId> {
+    pub(crate) fn key(&self, peer: usize) -> Option<KeyId> {
         Some(self.peers.get(peer)?.keys[0].id)
     }
 
@@ -68,7 +67,7 @@ impl TwoWay {
             .or_else(|| only(&|peer| peer.current().is_none()))
     }
 
-    pub(in crate::seal) fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+    pub(crate) fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         let address = canonical(address);
         for (number, peer) in self.peers.iter_mut().enumerate() {
             if peer.address == Some(address) && peer.current().is_some() {
@@ -78,7 +77,7 @@ impl TwoWay {
         }
     }
 
-    pub(in crate::seal) fn poll_unanswered(&mut self) -> Option<(usize, Unanswered)> {
+    pub(crate) fn poll_unanswered(&mut self) -> Option<(usize, Unanswered)> {
         while let Some(number) = self.unanswered.pop_front() {
             if let Some(unanswered) = self.peers.get_mut(number).and_then(|peer| peer.unanswered.take()) {
                 return Some((number, unanswered));
@@ -87,7 +86,7 @@ impl TwoWay {
         None
     }
 
-    pub(in crate::seal) fn farewell(&mut self, now: Instant) {
+    pub(crate) fn farewell(&mut self, now: Instant) {
         for (number, peer) in self.peers.iter_mut().enumerate() {
             peer.part(now);
             self.schedule.set(number, peer.timers.first());

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::seal::direction::{Opener, Sealer};
-use crate::seal::handshake::{EndIdentity, SharedSecrets};
-use crate::seal::header::Index;
-use crate::seal::key::KeyId;
-use crate::seal::Suite;
+use crate::Suite;
+use crate::direction::{Opener, Sealer};
+use crate::handshake::{EndIdentity, SharedSecrets};
+use crate::header::Index;
+use crate::key::KeyId;
 
 /// Age from which on traffic replaces keys.
 pub(super) const REKEY: Duration = Duration::from_secs(2 * 3_600);

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use thinair_os::helper::{self, HelperSocket};
 use thinair_os::rule::PortRange;
 use thinair_os::{Error, Namespace, Serial, privileges};
+use thinair_session::Keys;
 use zeroize::Zeroizing;
 
 use super::block;
@@ -27,7 +28,6 @@ use super::host::{Host, remove_stale_rules, tunnel_name};
 use super::name_servers::NameServers;
 use super::run_folder;
 use crate::key_file::{self, KeyFileError};
-use crate::seal::Keys;
 use crate::site_config::{Carrier, Inside, SiteConfig};
 
 /// The longest time of a change to the host, as name servers are set by programs.

@@ -4,6 +4,7 @@ use sha2::{Digest as _, Sha256};
 use thinair_os::clock;
 use thinair_os::privileges::Account;
 use thinair_rohc::CidSpace;
+use thinair_session::{Group, GroupConfig, Insecure, PeerKeys, Random, Seal, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::epochs::FileStore;
@@ -13,7 +14,6 @@ use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::key_file;
 use crate::mtu::Budget;
-use crate::seal::{Group, GroupConfig, Insecure, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 

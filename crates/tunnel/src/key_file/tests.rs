@@ -20,10 +20,7 @@ fn a_file_that_others_may_read_is_refused() {
     let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
     assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     assert_eq!(read(&path).expect("keys").first().id(), id);
-    assert!(
-        matches!(generate(&path, "", &mut random(2)), Err(KeyFileError::Io { .. })),
-        "it is there"
-    );
+    assert!(matches!(generate(&path, "", &mut random(2)), Err(KeyFileError::Io { .. })), "it is there");
     for exposed in [0o640, 0o604, 0o620, 0o660, 0o777] {
         mode(exposed);
         let error = read(&path).expect_err("exposed").to_string();

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use thinair_session::{Keys, PeerKeys, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::Site;
 use crate::key_file::KeyFileError;
 use crate::mtu::Budget;
-use crate::seal::{Keys, PeerKeys, TwoWay};
 use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
 impl Site {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use thinair_session::{Around, BadPeers, Insecure, Key, Keyring, Keys, PeerKeys, PublicKeys, Seal, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::{BuildError, Site, SiteOutput};
 use crate::mtu::{Budget, BudgetError};
-use crate::seal::{Around, BadPeers, Insecure, Key, Keyring, Keys, PeerKeys, PublicKeys, Seal, TwoWay};
 use crate::site_config::{ALL_ADDRESSES, Carrier, Others, Packaging, Peer, Security, SiteConfig};
 
 /// Cause of octets on the carrier.

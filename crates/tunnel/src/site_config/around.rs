@@ -1,7 +1,8 @@
 //! Overhead of encryption for a configuration.
 
+use thinair_session::{Around, Over};
+
 use super::{Carrier, Others, Security, SiteConfig};
-use crate::seal::{Around, Over};
 
 #[cfg(test)]
 mod tests;

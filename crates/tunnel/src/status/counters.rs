@@ -1,10 +1,10 @@
 //! Counters of the data path: plain numbers, incremented at each event.
 
 use serde::{Deserialize, Serialize};
+use thinair_session::path_mtu::PathCounters;
 
 use super::latency::Histogram;
 use super::reason::{Drop, Failure, Tally};
-use crate::path_mtu::PathCounters;
 
 /// Counters of a site as a whole.
 #[derive(Clone, Debug)]

@@ -6,13 +6,12 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::{CONFIRM, CONFIRMATIONS, DEAD, DEAD_UNHEARD, PeerState, RequestInFlight};
-use crate::seal::AddressPair;
-use crate::seal::cookie::{self, Cookie};
-use crate::seal::handshake::EndIdentity;
-use crate::seal::header::{BARE_KEEPALIVE, Index};
-use crate::seal::two_way::Over;
-use crate::seal::two_way::timers::PeerTimer;
-use crate::seal::{BodyFlags, Random};
+use crate::cookie::{self, Cookie};
+use crate::handshake::EndIdentity;
+use crate::header::{BARE_KEEPALIVE, Index};
+use crate::two_way::Over;
+use crate::two_way::timers::PeerTimer;
+use crate::{AddressPair, BodyFlags, Random};
 
 /// Minimum interval of key exchanges on suspicion.
 const SUSPICION: Duration = Duration::from_secs(30);
@@ -47,7 +46,7 @@ impl PeerState {
     /// Writes the datagram that is due to `out`, and returns its addresses if they differ from those
     /// of the peer.
     /// `None`: nothing is due. `spare`: a free index, for a request.
-    pub(in crate::seal::two_way) fn poll(
+    pub(in crate::two_way) fn poll(
         &mut self,
         now: Instant,
         over: Over,
@@ -111,13 +110,13 @@ impl PeerState {
     }
 
     /// True if the next datagram is a request, which is due.
-    pub(in crate::seal::two_way) fn is_asking(&self, now: Instant) -> bool {
+    pub(in crate::two_way) fn is_asking(&self, now: Instant) -> bool {
         self.timers.at(PeerTimer::Try).is_some_and(|at| at <= now)
     }
 
     /// True if the next request has a long index at an end with many peers. Every fourth one is for an end of an earlier
     /// version.
-    pub(in crate::seal::two_way) fn asks_with_long(&self) -> bool {
+    pub(in crate::two_way) fn asks_with_long(&self) -> bool {
         self.attempts % 4 != 2
     }
 
@@ -173,7 +172,7 @@ impl PeerState {
     }
 
     /// Sets the address before our start, which is tried first.
-    pub(in crate::seal::two_way) fn remember(&mut self, now: Instant, address: AddressPair) {
+    pub(in crate::two_way) fn remember(&mut self, now: Instant, address: AddressPair) {
         if self.home != Some(address.peer) {
             self.remembered = Some((address, REMEMBERED[usize::from(self.home.is_some())]));
             self.timers.set(PeerTimer::Try, now);
@@ -205,7 +204,7 @@ impl PeerState {
 
     /// Processes an answer that is not that to the pending request. If it answers an earlier one, requests are
     /// too frequent for the round trip: the pending one is given the time to be answered.
-    pub(in crate::seal::two_way) fn answered_late(&mut self, now: Instant, answer: &[u8]) {
+    pub(in crate::two_way) fn answered_late(&mut self, now: Instant, answer: &[u8]) {
         let Some(given_up) = &mut self.given_up else { return };
         if Index::of_handshake(answer) != Some(given_up.index) || given_up.initiation.finish(answer).is_none()
         {
@@ -257,7 +256,7 @@ impl PeerState {
     }
 
     /// Sends a keepalive at once that shows the address of this end, if there are keepalives.
-    pub(in crate::seal::two_way) fn show_address(&mut self, now: Instant) {
+    pub(in crate::two_way) fn show_address(&mut self, now: Instant) {
         if self.keepalive.is_some() && self.timers.at(PeerTimer::Ask).is_some() {
             (self.shows_address, self.is_new_mapping) = (true, true);
             self.timers.set(PeerTimer::Ask, now);
@@ -265,7 +264,7 @@ impl PeerState {
     }
 
     /// Processes a cookie for our request.
-    pub(in crate::seal::two_way) fn given(&mut self, now: Instant, cookie: Cookie) {
+    pub(in crate::two_way) fn given(&mut self, now: Instant, cookie: Cookie) {
         self.cookie = Some((cookie, now));
         if let Some(pending) = &mut self.pending
             && !pending.paid
@@ -277,13 +276,13 @@ impl PeerState {
     }
 
     /// Gives up waiting for an answer; the next request is sent at its time.
-    pub(in crate::seal::two_way) fn give_up(&mut self) {
+    pub(in crate::two_way) fn give_up(&mut self) {
         self.pending = None;
         self.timers.stop(PeerTimer::Unanswered);
     }
 
     /// Suspects that the session is dead.
-    pub(in crate::seal::two_way) fn suspect(&mut self, now: Instant) {
+    pub(in crate::two_way) fn suspect(&mut self, now: Instant) {
         if self.last_suspicion.is_none_or(|last| now.since(last) >= SUSPICION) {
             self.last_suspicion = Some(now);
             self.suspected = true;
@@ -298,7 +297,7 @@ impl PeerState {
         }
     }
 
-    pub(in crate::seal::two_way) fn try_by(&mut self, at: Instant) {
+    pub(in crate::two_way) fn try_by(&mut self, at: Instant) {
         let calm = self.last_request.map_or(at, |last| at.max(last + CALM));
         self.timers.by(PeerTimer::Try, calm);
     }

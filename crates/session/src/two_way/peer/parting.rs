@@ -4,16 +4,16 @@ use thinair_wire::time::Instant;
 
 use super::PeerState;
 use super::asking::CALM;
-use crate::seal::BodyFlags;
-use crate::seal::header::Index;
-use crate::seal::two_way::Over;
-use crate::seal::two_way::timers::{PeerTimer, Timers};
+use crate::BodyFlags;
+use crate::header::Index;
+use crate::two_way::Over;
+use crate::two_way::timers::{PeerTimer, Timers};
 
 const FAREWELL: BodyFlags = BodyFlags { several: false, addressed: true };
 
 impl PeerState {
     /// Ends the session with a farewell, which is due now; nothing else is due.
-    pub(in crate::seal::two_way) fn part(&mut self, now: Instant) {
+    pub(in crate::two_way) fn part(&mut self, now: Instant) {
         self.timers = Timers::default();
         if self.current.is_some() {
             self.timers.set(PeerTimer::Farewell, now);
@@ -28,7 +28,7 @@ impl PeerState {
 
     /// Processes the other end's farewell for the session with that index. Returns false if it is not the
     /// current one.
-    pub(in crate::seal::two_way) fn close(&mut self, now: Instant, index: Index) -> bool {
+    pub(in crate::two_way) fn close(&mut self, now: Instant, index: Index) -> bool {
         if self.current.as_ref().is_none_or(|current| current.ours != index) {
             return false;
         }

@@ -4,16 +4,16 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use thinair_session::{
+    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Over,
+    PeerKeys, Random, Seal, TwoWay,
+};
 use thinair_wire::time::Instant;
 
 use crate::config::templates::Template;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig};
-use crate::seal::{
-    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Over, PeerKeys,
-    Seal, TwoWay,
-};
 use crate::site_config::{Carrier, Others, Rekey, Security, SiteConfig, Suite};
 use crate::unit::SiteId;
 
@@ -52,8 +52,8 @@ impl EpochStore for Nothing {
     }
 }
 
-/// Octets that repeat.
-fn random(seed: u8) -> Box<dyn FnMut(&mut [u8]) + Send> {
+/// Random octets that repeat.
+fn random(seed: u8) -> Box<dyn Random> {
     Box::new(move |octets: &mut [u8]| octets.fill(seed))
 }
 
@@ -85,9 +85,7 @@ fn sealed(config: &SiteConfig, body: &[u8]) -> (Around, Vec<u8>) {
     let now = Instant::from_millis(500);
     let mut seal = match (&config.security, &config.others) {
         (Security::Open, _) => return (config.around(), body.to_vec()),
-        (Security::Key { suite, .. }, Others::Peers(_)) => {
-            with_session(now, config.carrier.over(), *suite)
-        }
+        (Security::Key { suite, .. }, Others::Peers(_)) => with_session(now, config.carrier.over(), *suite),
         (Security::Key { suite, .. }, Others::Mesh(mesh)) => {
             let group = GroupConfig {
                 own: mesh.own,

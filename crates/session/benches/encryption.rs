@@ -1,13 +1,14 @@
 //! Nanoseconds to encrypt and to decrypt a body of 64 octets, for each suite, and to reject forged datagrams: minimum
 //! and median of 2,000 runs of 100 bodies. Runs are so short that other load of the machine does not affect the minimum. `cargo
-//! bench -p thinair-tunnel --bench seal`
+//! bench -p thinair-session --bench encryption`
 
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::Instant as Clock;
 
-use thinair_tunnel::seal::{BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, TwoWay};
-use thinair_tunnel::site_config::Suite;
+use thinair_session::{
+    BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, Suite, TwoWay,
+};
 use thinair_wire::time::Instant;
 
 const RUNS: usize = 2_000;
