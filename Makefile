@@ -209,8 +209,8 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 		$(MAKE) -C extras/peers OUT="$$target/beside" ROHC_PREFIX="$$target/c" "$$target/beside/times"
 	fi
 	cargo bench --locked -p thinair-rohc --bench beside
-	$(call heading,Sealing; the tunnel beside plain forwarders and wireguard-go$(comma) as root)
-	cargo bench --locked -p thinair-tunnel --bench seal
+	$(call heading,Encryption; the tunnel beside plain forwarders and wireguard-go$(comma) as root)
+	cargo bench --locked -p thinair-session --bench encryption
 	cargo bench --locked -p thinair-tunnel --bench stream
 	cargo bench --locked -p thinair-simulation --bench tunnel
 	$(call heading,Virtual time: events and exchanges a second; hops of CSMA-CA)

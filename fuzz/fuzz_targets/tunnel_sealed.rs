@@ -10,12 +10,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_tunnel::seal::{
-    BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Opened, Over,
-    PeerKeys, Random, Seal, TwoWay,
-};
-use thinair_tunnel::site_config::Suite;
-use thinair_tunnel::unit::SiteId;
+use thinair_session::{BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Opened, Over, PeerKeys, Random, Seal, SiteId, Suite, TwoWay};
 use thinair_wire::time::Instant;
 
 #[derive(Arbitrary, Debug)]

@@ -4,8 +4,8 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_tunnel::line::{Deframer, Framer};
-use thinair_tunnel::site_config::Framing;
+use thinair_session::line::Framing;
+use thinair_session::line::{Deframer, Framer};
 
 /// Maximum size of a datagram in octets.
 const LARGEST: usize = 600;

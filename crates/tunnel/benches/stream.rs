@@ -24,8 +24,8 @@ mod linux {
     use thinair_os::{EventLoop, Interface, Namespace, Ping, Route, Tun, TunKind};
     use thinair_tunnel::config::{self, Settings, Surroundings};
     use thinair_tunnel::daemon::Daemon;
+    use thinair_tunnel::key_file;
     use thinair_tunnel::offload::{Coalescer, HEADER, Splitter, VirtioHeader};
-    use thinair_tunnel::seal::Keys;
 
     type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -73,7 +73,7 @@ mod linux {
         std::fs::create_dir_all(&folder)?;
         let key = folder.join("key");
         if !key.exists() {
-            Keys::generate(&key, "stream", &mut |octets: &mut [u8]| {
+            key_file::generate(&key, "stream", &mut |octets: &mut [u8]| {
                 getrandom::fill(octets).unwrap_or_default();
             })?;
         }

@@ -21,6 +21,7 @@ use std::ops::Range;
 use thinair_rohc::contexts::ContextState;
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{DecompressError, Instant, ProfileId};
+use thinair_session::Missing;
 
 pub(crate) use allowed::source_address;
 pub use allowed::{AllowedError, AllowedIps};
@@ -30,7 +31,6 @@ pub use outcome::{NotReceived, NotSent, Sent};
 pub use setup::{Role, Setup, SetupError};
 pub use spaces::{Cids, FEW, LIVE};
 
-use crate::seal::Missing;
 use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
 use bridge::BridgedFrame;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::mtu::Budget;
-use crate::seal::Around;
 use crate::site_config::{Others, SiteConfig};
 
 /// A day.
@@ -35,7 +34,7 @@ impl IdleBudget {
 
     /// Lengthens the intervals of keepalives until an idle day costs at most `octets`. `None`: there are no keepalives.
     pub(crate) fn apply(octets: u64, config: &mut SiteConfig) -> Option<Self> {
-        let around = Around::of(config);
+        let around = config.around();
         let outer = Budget::of(config).map_or(UDP_ON_IPV6, |budget| budget.outer);
         let Others::Peers(peers) = &mut config.others else { return None };
         let with_keepalive = peers.iter().filter(|peer| peer.keepalive.is_some()).count() as u64;

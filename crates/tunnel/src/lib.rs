@@ -2,26 +2,19 @@
 
 #![deny(missing_docs)]
 
-mod addresses;
 pub mod channel;
 pub mod config;
 #[cfg(target_os = "linux")]
 pub mod daemon;
 pub mod idle;
-pub mod line;
+pub mod key_file;
 pub mod live;
-pub mod mapping;
 pub mod mtu;
 pub mod offload;
 pub mod packaging;
-pub mod path_mtu;
-mod schedule;
-pub mod seal;
 pub mod segments;
 pub mod site;
 pub mod site_config;
 pub mod status;
 mod too_big;
 pub mod unit;
-
-pub use addresses::AddressPair;

@@ -10,7 +10,6 @@ use std::net::{IpAddr, SocketAddr};
 
 use thinair_rohc::Integrity;
 
-use crate::seal::Around;
 use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 
 /// Minimum MTU of an interface with IPv6 (RFC 8200, section 5).
@@ -230,7 +229,7 @@ impl Budget {
             }
             Carrier::File { .. } => usize::MAX,
         };
-        let around = Around::of(config);
+        let around = config.around();
         match config.security {
             Security::Key { .. } => {
                 layer("seal header", around.header, "6 with the whole counter");

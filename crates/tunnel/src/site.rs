@@ -2,7 +2,7 @@
 //! and packets come out.
 //!
 //! A packet goes by three stages, and comes back by them: a [channel](crate::channel) compresses it to a unit, a
-//! [packager](crate::packaging) puts units into bodies, and a [seal](crate::seal) makes datagrams of bodies. A pipeline
+//! [packager](crate::packaging) puts units into bodies, and a [seal](thinair_session) makes datagrams of bodies. A pipeline
 //! (`site/pipeline.rs`) sends to each peer, or one to all sites of a mesh. Each peer, or each other site, is a source
 //! (`site/source.rs`), and all that is received takes one way in (`site/inlet.rs`). Outputs wait in a queue
 //! (`site/output.rs`).
@@ -34,14 +34,15 @@ mod tests;
 use std::time::Duration;
 
 use thinair_link::tariff::Tariff;
+use thinair_session::{
+    AddressPair, BodyFlags, KeyId, Missing, NewSession, Opened, PathNews, Schedule, Seal, Sender, TwoWay,
+    canonical,
+};
 use thinair_wire::time::Instant;
 
-use crate::addresses::{AddressPair, canonical};
 use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
-use crate::schedule::Schedule;
-use crate::seal::{BodyFlags, KeyId, Missing, NewSession, Opened, PathNews, Seal, Sender, TwoWay};
 use crate::site_config::HoldRule;
 use crate::status::{Counters, Drop};
 use crate::too_big;

@@ -1,6 +1,7 @@
 //! Configuration of a site, checked and with all defaults filled in. [`config`](crate::config)
 //! creates it from files and arguments.
 
+mod around;
 mod keyring;
 mod words;
 
@@ -12,6 +13,8 @@ pub use thinair_link::tariff::Tariff;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::Sizer;
+pub use thinair_session::line::Framing;
+pub use thinair_session::{Rekey, Suite};
 pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
@@ -168,15 +171,6 @@ pub enum Carrier {
     },
 }
 
-/// Framing on a serial line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// SLIP (RFC 1055).
-    Slip,
-    /// Consistent Overhead Byte Stuffing (COBS).
-    Cobs,
-}
-
 /// Packaging of units in bodies of datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packaging {
@@ -230,43 +224,6 @@ pub enum Security {
     Open,
     /// None: anybody who can send a datagram can send packets.
     Insecure,
-}
-
-/// When two ends agree on new session keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rekey {
-    /// When a session is 120 s old and has carried 256 kB, at the latest after 2 h.
-    #[default]
-    Auto,
-    /// When a session has this age.
-    Every(Duration),
-}
-
-/// Cipher and tag length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suite {
-    /// ChaCha20-Poly1305 (RFC 8439): a tag of 16 octets.
-    ChaCha20Poly1305,
-    /// AES-128-GCM (RFC 5116): a tag of 16 octets.
-    AesGcm,
-    /// AES-128-CCM with a tag of 8 octets (RFC 6655).
-    AesCcm8,
-    /// AES-128-CCM with a tag of 4 octets, and new keys after 65,536 wrong tags.
-    AesCcm4,
-}
-
-impl Suite {
-    /// All suites.
-    pub const ALL: [Self; 4] = [Self::ChaCha20Poly1305, Self::AesGcm, Self::AesCcm8, Self::AesCcm4];
-
-    /// Length of the tag in octets.
-    pub const fn tag(self) -> usize {
-        match self {
-            Self::ChaCha20Poly1305 | Self::AesGcm => 16,
-            Self::AesCcm8 => 8,
-            Self::AesCcm4 => 4,
-        }
-    }
 }
 
 /// ROHC channels of the site, for both directions.

@@ -18,12 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::idle::IdleBudget;
 
-pub use counters::{
-    Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, TrafficCounters,
-};
+pub use counters::{Bill, Billing, Counters, Feedback, FeedbackTypes, PeerCounters, TrafficCounters};
 pub use history::{History, Sample};
 pub use latency::{Bin, Histogram, Latency};
 pub use reason::{Drop, Failure, Reason, Tally};
+pub use thinair_session::path_mtu::PathCounters;
 
 /// Schema of a [`Status`]. Its number increases when a field is removed or changes its meaning, not when a
 /// field is added.

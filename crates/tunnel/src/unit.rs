@@ -1,20 +1,6 @@
 //! Units, which channels pass to the packaging: ROHC packets, and other packets with their own Type.
 
-/// Number of a site in a mesh, 1 to 255.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SiteId(std::num::NonZeroU8);
-
-impl SiteId {
-    /// Returns the site of that number; `None` for 0, which is reserved.
-    pub fn new(number: u8) -> Option<Self> {
-        std::num::NonZeroU8::new(number).map(Self)
-    }
-
-    /// Number of the site.
-    pub fn number(self) -> u8 {
-        self.0.get()
-    }
-}
+pub use thinair_session::SiteId;
 
 /// Kind of a unit: the Type field of an SNDU or a GSE Packet (RFC 4326, section 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

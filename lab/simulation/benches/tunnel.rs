@@ -22,7 +22,7 @@ mod linux {
     };
     use thinair_tunnel::config::{self, Settings, Surroundings};
     use thinair_tunnel::daemon::Daemon;
-    use thinair_tunnel::seal::Keys;
+    use thinair_tunnel::key_file;
     use thinair_tunnel::site_config::SiteConfig;
     use thinair_tunnel::status::socket;
 
@@ -61,7 +61,7 @@ mod linux {
         let key = folder.join("key");
         if is_sealed && !key.exists() {
             let mut random = |octets: &mut [u8]| getrandom::fill(octets).unwrap_or_default();
-            Keys::generate(&key, "throughput", &mut random)
+            key_file::generate(&key, "throughput", &mut random)
                 .map_err(|why| LoadError::Ends(why.to_string()))?;
         }
         let words = |is: bool| if is { "yes" } else { "no" };

@@ -21,6 +21,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-lowpan", 1),
     ("thinair-ule", 1),
     ("thinair-segment", 1),
+    ("thinair-session", 1),
     ("thinair-link", 1),
     ("thinair-os", 2),
     ("thinair-capture", 2),

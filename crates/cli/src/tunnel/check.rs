@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use thinair_session::Key;
 use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
+use thinair_tunnel::key_file;
 use thinair_tunnel::mtu::{Budget, BudgetError};
-use thinair_tunnel::seal::{Key, Keys};
 use thinair_tunnel::site::Site;
 use thinair_tunnel::site_config::{Others, SiteConfig};
 
@@ -42,7 +43,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let budget = Budget::of(&plan);
     wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
     if let Ok(budget) = &budget {
-        wrong.extend(Site::obstacles(&plan, budget, &Keys::read));
+        wrong.extend(Site::obstacles(&plan, budget, &key_file::read));
     }
     let mut notes = describe::notes(&plan);
     if let Some(other) = &arguments.against {
@@ -105,7 +106,7 @@ struct KeyIds {
 fn keys(plan: &SiteConfig) -> (Vec<KeyIds>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for file in plan.key_files() {
-        match Keys::read(&file) {
+        match key_file::read(&file) {
             Ok(keys) => {
                 let is_shared = plan.private_key_file() != Some(&file);
                 // A private key is known by its public one.
@@ -123,7 +124,7 @@ fn other_public_keys(here: &SiteConfig, there: &SiteConfig) -> Vec<String> {
     let unknown = |knows: &SiteConfig, of: &SiteConfig, [one, other]: [&str; 2]| {
         let Others::Peers(peers) = &knows.others else { return None };
         let known: Vec<_> = peers.iter().filter_map(|peer| Some(peer.public_key.as_ref()?.key)).collect();
-        let public = Keys::read(of.private_key_file()?).ok()?.first().public();
+        let public = key_file::read(of.private_key_file()?).ok()?.first().public();
         let is_unknown = !known.is_empty() && !known.contains(&public);
         is_unknown.then(|| format!("the public key {public} of the end {other} is in no [[peer]] {one}"))
     };

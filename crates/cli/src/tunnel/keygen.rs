@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use thinair_tunnel::seal::Keys;
+use thinair_session::Keys;
+use thinair_tunnel::key_file;
 
 use crate::terminal::print;
 
@@ -53,17 +54,17 @@ pub(super) fn run(arguments: &KeygenArguments) -> anyhow::Result<ExitCode> {
     let name = file.display();
     let Some(step) = arguments.rotate else {
         if !arguments.public {
-            let id = Keys::generate(file, "", &mut random)?;
+            let id = key_file::generate(file, "", &mut random)?;
             eprintln!(
                 "{name}: key {id}. As a private key (--private-key): keep the file here, and give the other end the public key. \
                  As a shared key (--key): copy the file to the other end over a secure channel, such as scp"
             );
         }
-        print(&format!("{}\n", Keys::read(file)?.first().public()))?;
+        print(&format!("{}\n", key_file::read(file)?.first().public()))?;
         return Ok(ExitCode::SUCCESS);
     };
     // Rejects files that others can read, or without keys.
-    Keys::read(file)?;
+    key_file::read(file)?;
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let changed = rotated(&text, step).with_context(|| name.to_string())?;
     replace(file, &changed).with_context(|| format!("cannot write {name}"))?;

@@ -11,12 +11,12 @@ use thinair_rohc::{
     Arrival, Channel as Parameters, CidSpace, Compressed, Compressor, CompressorMemory, DecompressError,
     Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
 };
+use thinair_session::Missing;
 
 use super::counters::{self, Counters};
 use super::feedback::{Limiter, PendingElements};
 use super::mesh::Combined;
 use super::{NotSent, Role, Setup, SetupError};
-use crate::seal::Missing;
 use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use thinair_rohc::cid::Cid;
 use thinair_rohc::{Channel as Parameters, CidSpace, Compressed, Instant};
+use thinair_session::Missing;
 
 use super::counters::Counters;
 use super::ends::ChannelEnds;
 use super::{NotSent, Setup, SetupError};
-use crate::seal::Missing;
 use crate::site_config::ChannelConfig;
 use crate::unit::{SiteId, Unit};
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use thinair_session::mapping;
 use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
@@ -11,7 +12,6 @@ use super::settings::{Settings, SettingsSection};
 use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
 use crate::idle::LEAST_BUDGET;
-use crate::mapping;
 use crate::site_config::{Carrier, Framing, Others, Packaging, Security, Tariff};
 
 /// Default PID of both directions, if they are datagrams of different senders.

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use thinair_session::PublicKey;
+
 use super::carrier::Keepalive;
 use super::setting::{ConfigError, SettingPlace};
 use super::{others, words};
-use crate::seal::PublicKey;
 use crate::site_config::{ALL_ADDRESSES, Peer, PeerPublicKey};
 
 /// Peers of a file.

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use thinair_session::{PEERS, PublicKey};
 use thinair_ule::Pid;
 
 use super::carrier::{self, CarrierSettings, Keepalive};
@@ -9,7 +10,6 @@ use super::fleet::{self, Clash};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
-use crate::seal::{PEERS, PublicKey};
 use crate::site_config::{ALL_ADDRESSES, Mesh, Others, Packaging, Peer, PeerPublicKey, Security, Site};
 use crate::unit::SiteId;
 

@@ -4,8 +4,8 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use thinair_os::folder;
+use thinair_session::{Epoch, EpochStore};
 
-use crate::seal::{Epoch, EpochStore};
 use crate::unit::SiteId;
 
 /// Stores epochs in a directory: file `epoch-N` for site N, one line of text.

@@ -20,13 +20,14 @@ use serde::{Deserialize, Serialize};
 use thinair_os::helper::{self, HelperSocket};
 use thinair_os::rule::PortRange;
 use thinair_os::{Error, Namespace, Serial, privileges};
+use thinair_session::Keys;
 use zeroize::Zeroizing;
 
 use super::block;
 use super::host::{Host, remove_stale_rules, tunnel_name};
 use super::name_servers::NameServers;
 use super::run_folder;
-use crate::seal::{KeyFileError, Keys};
+use crate::key_file::{self, KeyFileError};
 use crate::site_config::{Carrier, Inside, SiteConfig};
 
 /// The longest time of a change to the host, as name servers are set by programs.
@@ -406,7 +407,7 @@ fn load(source: &Source) -> Result<Loaded, String> {
         Ok(found)
     })?;
     let read = |path: PathBuf| {
-        let text = Keys::read_text(&path).map_err(|error| words(&error))?;
+        let text = key_file::read_text(&path).map_err(|error| words(&error))?;
         Ok::<_, String>((path, text))
     };
     let keys = config.key_files().into_iter().map(read).collect::<Result<_, _>>()?;

@@ -4,6 +4,7 @@ use sha2::{Digest as _, Sha256};
 use thinair_os::clock;
 use thinair_os::privileges::Account;
 use thinair_rohc::CidSpace;
+use thinair_session::{Group, GroupConfig, Insecure, PeerKeys, Random, Seal, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::epochs::FileStore;
@@ -11,8 +12,8 @@ use super::helper::words;
 use super::ownership;
 use super::remembered::Remembered;
 use super::setup::RunError;
+use crate::key_file;
 use crate::mtu::Budget;
-use crate::seal::{Group, GroupConfig, Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
@@ -46,7 +47,7 @@ pub(super) fn seal(
         }
         (Security::Key { suite, negotiates, rekey, .. }, Others::Peers(peers)) => {
             let (mut known, mut addresses) = (Vec::new(), Vec::new());
-            let read = read_once(&Keys::read);
+            let read = read_once(&key_file::read);
             let entries = remembered.map(Remembered::by_name).unwrap_or_default();
             for peer in peers {
                 let keys = config.keyring(peer, &read).map_err(|error| match error {
@@ -60,7 +61,7 @@ pub(super) fn seal(
             }
             let digest = digest(config, budget);
             let two_way =
-                TwoWay::new(now, Over::of(&config.carrier), known, *suite, digest, Box::new(SystemRandom));
+                TwoWay::new(now, config.carrier.over(), known, *suite, digest, Box::new(SystemRandom));
             let mut two_way = two_way.map_err(|bad| RunError::Keys(bad.to_string()))?;
             if *negotiates && has_aes() {
                 two_way.offer_aes();
@@ -81,7 +82,7 @@ pub(super) fn seal(
             let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),
-                keys: Keys::read(path)?,
+                keys: key_file::read(path)?,
                 suite: *suite,
                 digest: digest(config, budget),
                 wall_seconds: clock::calendar(),

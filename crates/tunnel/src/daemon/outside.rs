@@ -10,10 +10,10 @@ use std::os::fd::BorrowedFd;
 use thinair_os::udp::SocketMemory;
 use thinair_os::udp::errors::ErrorReport;
 use thinair_os::{Error, Signals};
+use thinair_session::AddressPair;
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
-use crate::AddressPair;
 use crate::site::add_counters;
 use crate::site_config::Carrier;
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 use thinair_os::folder;
 use thinair_os::rule::PortRange;
 use thinair_os::udp::options;
+use thinair_session::PEERS;
+use thinair_session::mapping::{self, LearnedTimeout};
 use thinair_wire::time::Instant;
 
-use crate::mapping::{self, LearnedTimeout};
-use crate::seal::PEERS;
 use crate::site::Site;
 
 /// Least time between two looks at the own addresses.

@@ -14,11 +14,10 @@ use std::time::Duration;
 
 use thinair_os::folder;
 use thinair_os::privileges::Account;
+use thinair_session::{AddressPair, KeyId, PEERS};
 use thinair_wire::time::Instant;
 
 use super::ownership;
-use crate::AddressPair;
-use crate::seal::{KeyId, PEERS};
 use crate::site_config::{Carrier, Others, Security, SiteConfig};
 
 /// Least time between two writes.

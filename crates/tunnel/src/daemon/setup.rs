@@ -26,7 +26,7 @@ use super::run_folder::RunFolder;
 
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
-use crate::seal::KeyFileError;
+use crate::key_file::KeyFileError;
 use crate::site::{BuildError, Site};
 use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use thinair_session::mapping::MappingSearch;
+use thinair_session::path_mtu::{Least, PathMtu};
+use thinair_session::{Destination, FEW, Random, Schedule, Seal};
 use thinair_wire::time::Instant;
 
 use super::departures::Departures;
@@ -14,12 +17,8 @@ use super::pipeline::{Link, Pipeline};
 use super::source::Source;
 use super::{CommonParts, Site};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
-use crate::mapping::MappingSearch;
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
-use crate::path_mtu::{Least, PathMtu};
-use crate::schedule::Schedule;
-use crate::seal::{Destination, FEW, Random, Seal};
 use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig};
 use crate::status::{Counters, TrafficCounters};
 use crate::unit::SiteId;

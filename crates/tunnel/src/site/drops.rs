@@ -1,7 +1,8 @@
 //! Reasons under which packets and datagrams count that a channel or a seal rejects.
 
+use thinair_session::Refused;
+
 use crate::channel::NotSent;
-use crate::seal::Refused;
 use crate::status::Drop;
 
 pub(super) fn reason_not_sent(error: &NotSent) -> Drop {

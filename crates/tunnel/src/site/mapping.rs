@@ -3,13 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use thinair_session::mapping::{LONGEST, LearnedTimeout, MappingProbe, MappingSearch};
+use thinair_session::{AddressPair, Destination, MappingMessage};
 use thinair_wire::time::Instant;
 
 use super::pipeline::{Link, Outlet, Pipeline};
 use super::{CommonParts, Site, SiteEvent};
-use crate::addresses::AddressPair;
-use crate::mapping::{LONGEST, LearnedTimeout, MappingProbe, MappingSearch};
-use crate::seal::{Destination, MappingMessage};
 use crate::status::Drop;
 
 /// An answer that a peer has requested. Another request replaces it: a peer has one answer for each datagram at most.

@@ -3,15 +3,15 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
 
+use thinair_session::mapping::MappingSearch;
+use thinair_session::{BadPeers, Keyring, Keys, PEERS, PeerKeys, Random, Seal};
 use thinair_wire::time::Instant;
 
 use super::Site;
 use super::build::{BuildError, PeerPlan};
 use super::host_multicast::HostMulticast;
 use crate::channel::AllowedIps;
-use crate::mapping::MappingSearch;
 use crate::mtu::Budget;
-use crate::seal::{BadPeers, Keyring, Keys, PEERS, PeerKeys, Random, Seal};
 use crate::site_config::{Peer, SiteConfig};
 
 /// Error that prevents a change of peers.

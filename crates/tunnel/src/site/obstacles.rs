@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use thinair_session::{Keys, PeerKeys, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::Site;
+use crate::key_file::KeyFileError;
 use crate::mtu::Budget;
-use crate::seal::{KeyFileError, Keys, Over, PeerKeys, TwoWay};
 use crate::site_config::{KeyringError, Others, Security, SiteConfig, read_once};
 
 impl Site {
@@ -34,7 +35,7 @@ impl Site {
             }
         }
         if known.len() == peers.len() {
-            let over = Over::of(&config.carrier);
+            let over = config.carrier.over();
             let seal = TwoWay::new(Instant::ZERO, over, known, *suite, [0; 8], Box::new(random));
             found.extend(seal.err().map(|error| error.to_string()));
         }

@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
+use thinair_session::AddressPair;
+
 use super::Trouble;
 use super::source::Source;
-use crate::addresses::AddressPair;
 
 /// Output of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 
 use std::net::SocketAddr;
 
+use thinair_session::PathSeal;
 use thinair_wire::time::Instant;
 
 use super::pipeline::{Outlet, Pipeline};
 use super::{Site, SiteEvent};
-use crate::seal::PathSeal;
 
 impl Site {
     /// Handles a report of a router, or of this machine, that a datagram to `to` was too long for a link with

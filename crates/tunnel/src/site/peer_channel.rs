@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thinair_rohc::Integrity;
+use thinair_session::Missing;
 use thinair_wire::time::Instant;
 
 use crate::channel::{Channel, Cids, Counters, Feedback, NotReceived, NotSent, Role, Sent, Setup};
-use crate::seal::Missing;
 use crate::site_config::ChannelConfig;
 use crate::unit::{SiteId, Unit};
 

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use thinair_session::mapping::MappingSearch;
+use thinair_session::path_mtu::PathMtu;
+use thinair_session::{AddressPair, BodyFlags, Destination, NotSealed, PathSeal, Seal};
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
@@ -12,11 +15,7 @@ use super::hold::WaitingPackets;
 use super::mapping::OwedAnswer;
 use super::peer_channel::PeerChannel;
 use super::unsent::{Fate, Unsent};
-use crate::addresses::AddressPair;
-use crate::mapping::MappingSearch;
 use crate::packaging::{Body, Packager, PushError};
-use crate::path_mtu::PathMtu;
-use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
 use crate::status::{Counters, Drop, TrafficCounters};
 use crate::unit::Unit;
 

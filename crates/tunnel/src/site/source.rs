@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use thinair_session::Missing;
 use thinair_wire::time::Instant;
 
 use super::Trouble;
 use crate::channel::source_address;
-use crate::seal::Missing;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
 

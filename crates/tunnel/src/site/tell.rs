@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use thinair_rohc::CidSpace;
 use thinair_rohc::contexts::ContextState;
+use thinair_session::Seal;
+use thinair_session::mapping::MappingSearch;
 use thinair_wire::time::Instant;
 
 use super::Site;
@@ -12,8 +14,6 @@ use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel;
 use crate::config::suite_name;
-use crate::mapping::MappingSearch;
-use crate::seal::Seal;
 use crate::status::{
     CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, NatStatus,
     PeerCounters, PeerCounts, PeerKind, PeerStatus, Sample, Side, SourceNotAllowed, Status, TroubleStatus,

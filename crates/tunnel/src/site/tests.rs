@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use thinair_capture::Reader;
+use thinair_session::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::*;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
-use crate::seal::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
 use crate::site_config::{Others, Security, SiteConfig};
 
 /// A site with its address and outputs.

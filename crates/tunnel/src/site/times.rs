@@ -1,10 +1,10 @@
 //! Timers of a site: a schedule of its pipelines, so that of many peers only those are looked at that are due.
 
+use thinair_session::{Destination, FEW, Seal};
 use thinair_wire::time::Instant;
 
 use super::Site;
 use super::pipeline::{Outlet, Pipeline};
-use crate::seal::{Destination, FEW, Seal};
 
 /// Octets of the longest datagram of the seal itself, which is a request for keys.
 const LONGEST_MESSAGE: usize = 256;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use thinair_session::{Around, BadPeers, Insecure, Key, Keyring, Keys, PeerKeys, PublicKeys, Seal, TwoWay};
 use thinair_wire::time::Instant;
 
 use super::{BuildError, Site, SiteOutput};
 use crate::mtu::{Budget, BudgetError};
-use crate::seal::{Around, BadPeers, Insecure, Key, Keyring, Keys, Over, PeerKeys, PublicKeys, Seal, TwoWay};
 use crate::site_config::{ALL_ADDRESSES, Carrier, Others, Packaging, Peer, Security, SiteConfig};
 
 /// Cause of octets on the carrier.
@@ -208,7 +208,7 @@ impl Trial {
             ends.push(End { site, address, bodies: 0, contexts: 0, refreshes: 0, delivered: 0 });
         }
         let ends = ends.try_into().unwrap_or_else(|_| unreachable!("two addresses"));
-        let (around, outer) = (Around::of(config), budget.outer);
+        let (around, outer) = (config.around(), budget.outer);
         let mut trial = Self { ends, around, outer, now: Instant::ZERO, spent: TrialOctets::default() };
         trial.settle();
         Ok(trial)
@@ -368,7 +368,7 @@ fn seal(config: &SiteConfig, peer: &Peer, number: usize) -> Result<Option<Seal>,
             let has_shared = path.is_some() || peer.key.is_some();
             let keys = if has_shared { Keys::one(Key::new([1; 32])).into() } else { public_keys(number) };
             let peers = vec![PeerKeys { keys, address: peer.address, keepalive: peer.keepalive }];
-            let over = Over::of(&config.carrier);
+            let over = config.carrier.over();
             let random = Box::new(random(number as u64 + 1));
             let mut two_way = TwoWay::new(Instant::ZERO, over, peers, *suite, [0; 8], random)?;
             two_way.rekey(*rekey);

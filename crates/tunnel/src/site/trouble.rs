@@ -3,12 +3,12 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use thinair_session::{KeyId, PublicKey, Refused, Seal, Sender, Unanswered};
 use thinair_wire::time::Instant;
 
 use super::output::OutputQueue;
 use super::source::Source;
 use super::{Site, SiteEvent, number};
-use crate::seal::{KeyId, PublicKey, Refused, Seal, Sender, Unanswered};
 
 /// Reason why no packets reach a peer, or arrive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

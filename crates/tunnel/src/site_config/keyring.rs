@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use thinair_session::{BadPublicKey, Key, Keyring, Keys, PublicKey, PublicKeys};
+
 use super::{Others, Peer, Security, SiteConfig};
-use crate::seal::{BadPublicKey, Key, KeyFileError, Keyring, Keys, PublicKey, PublicKeys};
+use crate::key_file::KeyFileError;
 
 /// Public key of a peer.
 #[derive(Clone, Debug)]

@@ -49,14 +49,3 @@ impl fmt::Display for Security {
         }
     }
 }
-
-impl fmt::Display for Suite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::ChaCha20Poly1305 => "ChaCha20-Poly1305",
-            Self::AesGcm => "AES-128-GCM",
-            Self::AesCcm8 | Self::AesCcm4 => "AES-128-CCM",
-        };
-        write!(f, "{name}, a tag of {} octets", self.tag())
-    }
-}

@@ -1,6 +1,7 @@
 //! Counters of the data path: plain numbers, incremented at each event.
 
 use serde::{Deserialize, Serialize};
+use thinair_session::path_mtu::PathCounters;
 
 use super::latency::Histogram;
 use super::reason::{Drop, Failure, Tally};
@@ -45,19 +46,6 @@ pub struct PeerCounters {
     /// Search for the path MTU.
     #[serde(default)]
     pub path: PathCounters,
-}
-
-/// Search for the path MTU to one peer: [`PathMtu`](crate::path_mtu::PathMtu).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PathCounters {
-    /// Maximum size of an IP packet to the peer, in octets. Absent: no search is possible.
-    pub mtu: Option<u32>,
-    /// Padded probes sent.
-    pub probes: u64,
-    /// Confirmations of probes, and of datagrams that requested one.
-    pub confirmations: u64,
-    /// Number of times that a confirmed size stopped passing without a report.
-    pub black_holes: u64,
 }
 
 /// Counters of one direction.

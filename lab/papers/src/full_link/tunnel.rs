@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use thinair_link::{ConstrainedLink, LinkEvent, Random, Side};
+use thinair_session::{Key, Keys, Over, PeerKeys, Seal, TwoWay};
 use thinair_tunnel::config::{self, Settings, Surroundings};
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::seal::{Key, Keys, Over, PeerKeys, Seal, TwoWay};
 use thinair_tunnel::site::{Site, SiteOutput};
 use thinair_tunnel::site_config::{Others, Security, SiteConfig};
 use thinair_tunnel::status::Drop;

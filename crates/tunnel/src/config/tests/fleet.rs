@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use thinair_session::{Key, PEERS};
+
 use super::super::{Settings, site_config};
 use super::{complains, surroundings};
 use crate::config::ConfigError;
-use crate::seal::{Key, PEERS};
 use crate::site_config::{Others, SiteConfig};
 
 const HUB: &str =

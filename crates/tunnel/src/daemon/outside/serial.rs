@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use thinair_os::Error;
 use thinair_os::serial::Serial;
+use thinair_session::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
 use thinair_wire::time::Instant;
 
 use super::{Arrival, CHUNK, Flushed, Received};
 use crate::daemon::helper::Helper;
-use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
 use crate::site_config::Framing;
 
 /// Interval of attempts to open a lost line.

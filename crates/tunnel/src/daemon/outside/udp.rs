@@ -10,9 +10,9 @@ use thinair_os::interface::Interface;
 use thinair_os::udp::errors::{self, ErrorReport};
 use thinair_os::udp::options::{self, OversizePolicy, ToGroups};
 use thinair_os::udp::{self, ReceiveBatch, SendQueue, SocketMemory};
+use thinair_session::AddressPair;
 
 use super::{Arrival, Flushed, Received};
-use crate::AddressPair;
 
 /// Datagrams received by one call.
 const BATCH: usize = 64;

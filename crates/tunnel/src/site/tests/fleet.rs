@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use thinair_session::{PublicKeys, Schedule};
+
 use super::*;
-use crate::schedule::Schedule;
-use crate::seal::PublicKeys;
 use crate::site::peer_channel::IDLE;
 use crate::status::{Identity, Status};
 

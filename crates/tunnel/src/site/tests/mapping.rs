@@ -174,7 +174,7 @@ fn a_peer_answers_each_probe_once_and_only_one_at_a_time() {
     let (mut hosts, mut nat, mut now) = (hosts(), Nat::new(MINUTE), Instant::from_millis(1));
     nat.settle(&mut hosts, now);
     let probe = |hosts: &mut [Host], now, delay| {
-        let message = crate::seal::MappingMessage::Request { id: 9, delay };
+        let message = thinair_session::MappingMessage::Request { id: 9, delay };
         let mut datagram = Vec::new();
         let seal = hosts[0].site.common.seal.as_mut().unwrap();
         seal.seal_mapping(now, 0, &message, &mut datagram).unwrap();
@@ -183,7 +183,7 @@ fn a_peer_answers_each_probe_once_and_only_one_at_a_time() {
     let from = |port| Some(AddressPair::from(SocketAddr::from(([203, 0, 113, 5], port))));
     let second = Duration::from_secs(1);
     let [first, last] = [1, 2].map(|seconds| probe(&mut hosts, now, second * seconds));
-    let long = probe(&mut hosts, now, crate::mapping::LONGEST + second);
+    let long = probe(&mut hosts, now, thinair_session::mapping::LONGEST + second);
     for (datagram, port) in [(&first, 1), (&last, 2), (&last, 3), (&long, 4)] {
         hosts[1].handle(|site| site.handle_datagram(now, from(port), &mut datagram.clone()));
     }

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use thinair_session::{Epoch, EpochStore, Group, GroupConfig};
+
 use super::*;
-use crate::seal::{Epoch, EpochStore, Group, GroupConfig};
 use crate::unit::SiteId;
 
 /// Nothing is stored.

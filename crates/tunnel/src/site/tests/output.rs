@@ -1,7 +1,8 @@
 //! The queue of outputs has room for those of any input, and its memory is bounded.
 
+use thinair_session::FEW;
+
 use super::*;
-use crate::seal::FEW;
 
 /// A packet that its channel compresses; each number is another flow.
 fn packet(number: u8, octets: usize) -> Vec<u8> {
