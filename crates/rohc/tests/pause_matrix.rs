@@ -576,10 +576,11 @@ fn busy_hosts_and_bursty_flows_are_right() {
     hold_open(missed, &size);
 }
 
-/// Cells that had wrong headers: behind a gap, an IP-ID or a timestamp that may have moved in lost packets excludes no candidate.
+/// Cells that had wrong headers: behind a gap, an IP-ID or a timestamp that may have moved in lost packets excludes no candidate, nor do the
+/// octets of a flow that pauses, nor a count of more packets than a checksum tells apart.
 #[test]
 fn what_lost_packets_may_have_changed_excludes_nothing() {
-    use SourceKind::{Esp, Ip, Rtp, RtpPause, RtpTalk, Udp};
+    use SourceKind::{Esp, Ip, Rtp, RtpPause, RtpTalk, TcpChat, Udp};
     let flow = |kind, checksum, is_v2| FlowKind { kind, checksum, is_v2, clock: PausedClock::GoesOn };
     let (carried, elided, busy) = (ChecksumUse::Carried, ChecksumUse::Elided, Some(IdKind::Steps(12)));
     let cells = [
@@ -595,9 +596,16 @@ fn what_lost_packets_may_have_changed_excludes_nothing() {
     ];
     let mut size = Size::from_environment();
     (size.packets, size.seed) = (Some(40_000), 3);
-    let cells =
-        cells.map(|(flow, ip, losses)| PauseCell::steady(flow.setup(Mode::Unidirectional, ip), losses));
-    let names = cells.map(|cell| cell.name());
+    let mut cells =
+        cells.map(|(flow, ip, losses)| PauseCell::steady(flow.setup(MODES[0], ip), losses)).to_vec();
+    let pauses =
+        |millis: u64, shape, lost| Pauses { micros: 1_000 * millis, shape, clock: PausedClock::GoesOn, lost };
+    let chat = flow(TcpChat, carried, false).setup(Mode::Optimistic, Some(IdKind::Swapped));
+    cells.push(PauseCell::paused(chat, pauses(1_600, PauseShape::Fixed, 4)));
+    let counted =
+        JourneySetup { counts: true, ..flow(Rtp, carried, false).setup(MODES[0], Some(IdKind::Counts)) };
+    cells.push(PauseCell::paused(counted, pauses(60_000, PauseShape::Exponential, 1_024)));
+    let names: Vec<String> = cells.iter().map(PauseCell::name).collect();
     let outcomes = measure("excluded", &names, &size, |cell| cells[cell].run(&size, None));
     let wrong = names.iter().zip(&outcomes).filter(|(_, outcome)| outcome.wrong > 0);
     hold(&[], wrong.map(|(name, outcome)| format!("{name}: {} wrong of {}", outcome.wrong, outcome.arrived)));

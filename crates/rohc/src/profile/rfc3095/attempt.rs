@@ -217,9 +217,10 @@ impl CandidateSearch<'_, '_, '_> {
                         let suspect = context.doubt.suspect;
                         return if suspect { Err(Failure::Ambiguous(self.format)) } else { Ok(()) };
                     }
-                    // On a channel that damages packets, fields that the packet carries show which reference it is near. On
-                    // others ref 0 is right.
+                    // On a channel that damages packets, fields that the packet carries show which reference it is near, unless its
+                    // IP-IDs move by themselves. On others ref 0 is right.
                     if !self.has_failed
+                        || context.movement.is_likely_in(1)
                         || by_newest.moved_from(&context.newest()) <= by_before.moved_from(before)
                     {
                         return Ok(());

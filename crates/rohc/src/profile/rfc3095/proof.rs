@@ -204,7 +204,7 @@ impl CandidateSearch<'_, '_, '_> {
         let attempt = |ahead: u32| {
             let sn = self.sn_plus(context.sn, ahead);
             let is_right = (!has_sum || self.solves(equation, sn)?) && self.with(None, sn)?;
-            if !is_right || has_sum && !is_told && !self.goes_on(ahead, bits.first, passed) {
+            if !is_right || has_sum && !is_told && !self.goes_on(ahead, bits, passed) {
                 return Ok(Fit::No);
             }
             if !has_sum {
@@ -258,13 +258,16 @@ impl CandidateSearch<'_, '_, '_> {
     }
 
     /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
-    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
-    fn goes_on(&self, ahead: u32, first: u32, passed: Passed) -> bool {
-        let (arrivals, Passed { is_counted, intervals, .. }) = (&self.context.arrivals, passed);
-        is_counted
-            || !arrivals.has_paused()
-            || ahead + intervals.off >= intervals.number
-            || ahead == first && arrivals.failed() < TRIED
+    /// jump, as may one that has lasted for longer than the packets that the carrier counts: the SN has to account for the time, or be the
+    /// nearest one of a few packets, or one of a few by the count.
+    fn goes_on(&self, ahead: u32, bits: SequenceBits, passed: Passed) -> bool {
+        let (arrivals, Passed { is_counted, most, intervals, .. }) = (&self.context.arrivals, passed);
+        let accounts_for_time = |packets: u32| packets.saturating_add(intervals.off) >= intervals.number;
+        let may_hide_jump = if is_counted { !accounts_for_time(most) } else { arrivals.has_paused() };
+        !may_hide_jump
+            || is_counted && most.saturating_sub(bits.first) / bits.turn < TRIED.into()
+            || accounts_for_time(ahead)
+            || ahead == bits.first && arrivals.failed() < TRIED
     }
 
     /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as

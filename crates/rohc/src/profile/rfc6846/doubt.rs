@@ -288,14 +288,15 @@ impl TcpReceiverContext {
         };
         // A paced flow that pauses regularly has paused once more, or all packets of the pause are lost.
         let is_paced = is_paused && intervals.is_steady && !is_counted;
+        let has_paused = self.has_paused();
         let is_possible = |ahead: u32| {
             let is_first = ahead == bits.first;
             // A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
             let is_late = ahead >= LATE_FROM as u32 && !goes_on;
             !(ahead > most && (is_late || is_counted))
                 && (!is_paced || is_first || intervals.contain(ahead))
-                // Lost packets may have had no octets.
-                && (is_first && (is_usual || is_next) || is_likely(ahead))
+                // Lost packets may have had no octets, and time proves none where the flow has paused.
+                && (is_first && (is_usual || is_next || has_paused) || is_likely(ahead))
         };
         let search = Search::new(bits, Passed { most, ..passed }, TRIALS);
         let search = Search { late: late.fit(), is_usual, ..search };
