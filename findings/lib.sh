@@ -48,7 +48,7 @@ maven_packages() {
 		listed="$listed<dependency><groupId>${package%%:*}</groupId><artifactId>$(echo "$package" | cut -d: -f2)</artifactId><version>${package##*:}</version></dependency>"
 	done
 	echo "<project><modelVersion>4.0.0</modelVersion><groupId>finding</groupId><artifactId>finding</artifactId><version>1</version><dependencies>$listed</dependencies></project>" >pom.xml
-	mvn --quiet --batch-mode dependency:copy-dependencies -DoutputDirectory=jar >build.log || { cat build.log; exit 1; }
+	mvn --quiet --batch-mode -Dstyle.color=never dependency:copy-dependencies -DoutputDirectory=jar >build.log || { cat build.log; exit 1; }
 }
 
 # Packages of Debian, as NAME=VERSION, unpacked in root.
