@@ -29,6 +29,28 @@ go_program() {
 	go build -o "$1" . 2>build.log || { cat build.log; exit 1; }
 }
 
+# rust_program NAME DEPENDENCY...: ./NAME of main.rs; each dependency is a line of Cargo.toml.
+rust_program() {
+	program=$1
+	shift
+	printf '[package]\nname = "%s"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "%s"\npath = "main.rs"\n[dependencies]\n' \
+		"$program" "$program" >Cargo.toml
+	printf '%s\n' "$@" >>Cargo.toml
+	export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$folder/target}"
+	cargo build --quiet 2>build.log || { cat build.log; exit 1; }
+	cp "$CARGO_TARGET_DIR/debug/$program" .
+}
+
+# Packages of Maven, as GROUP:NAME:VERSION, with those that they need, in jar.
+maven_packages() {
+	listed=
+	for package; do
+		listed="$listed<dependency><groupId>${package%%:*}</groupId><artifactId>$(echo "$package" | cut -d: -f2)</artifactId><version>${package##*:}</version></dependency>"
+	done
+	echo "<project><modelVersion>4.0.0</modelVersion><groupId>finding</groupId><artifactId>finding</artifactId><version>1</version><dependencies>$listed</dependencies></project>" >pom.xml
+	mvn --quiet --batch-mode -Dstyle.color=never dependency:copy-dependencies -DoutputDirectory=jar >build.log || { cat build.log; exit 1; }
+}
+
 # Packages of Debian, as NAME=VERSION, unpacked in root.
 debian_packages() {
 	apt-get download -qq "$@" 2>/dev/null
