@@ -86,14 +86,15 @@ test: ## set up, then run every test
 	$(call heading,Documentation)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
+	# Without optimization, as nothing of it is run.
+	bare() { RUSTFLAGS='-D warnings' CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo "$$1" --locked --quiet --target "$$target" "$${@:2}"; }
 	for target in $$(scripts/targets $(NO_STD)); do
-		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
-		build -p thinair-rohc -p thinair-link
+		bare build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
+		bare build -p thinair-rohc -p thinair-link
 		echo "thinair-wire, -rohc, -link, -coap, -dtls, -http, -lowpan, -segment and -ule are built for $$target"
 	done
 	for target in $$(scripts/targets $(NO_STD) $(RISC_V)); do
-		RUSTFLAGS='-D warnings' cargo rustc --locked --quiet --target "$$target" -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
+		bare rustc -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
 		echo "libthinair-rohc is built for $$target"
 	done
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
