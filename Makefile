@@ -74,13 +74,13 @@ test: ## set up, then run every test
 	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
 	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
 	mkdir -p '$(TARGET)'
-	# The page, whose build is its own, while tests of networks wait.
+	# The page and the Python package, whose builds are their own, while tests of networks wait. The package of the laboratory builds all of
+	# it once more: it is part of dist-test.
 	nice scripts/web quick '$(TARGET)/web/page' >'$(TARGET)/web.log' 2>&1 & web=$$!
+	nice scripts/python test '$(TARGET)' bindings/python >'$(TARGET)/python.log' 2>&1 & python=$$!
 	# Tests of networks wait more than they compute.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(nproc)))} scripts/tests 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
-	# The Python package, whose builds are its own, beside the rest. That of the laboratory builds all of it once more: it is part of dist-test.
-	scripts/python test '$(TARGET)' bindings/python >'$(TARGET)/python.log' 2>&1 & python=$$!
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
 	$(call heading,Documentation)
