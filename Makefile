@@ -74,26 +74,30 @@ test: ## set up, then run every test
 	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
 	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
 	mkdir -p '$(TARGET)'
-	# The page, whose build is its own, while tests of networks wait.
+	# The page and the Python package, whose builds are their own, while tests of networks wait. The package of the laboratory builds all of
+	# it once more: it is part of dist-test.
 	nice scripts/web quick '$(TARGET)/web/page' >'$(TARGET)/web.log' 2>&1 & web=$$!
+	nice scripts/python test '$(TARGET)' bindings/python >'$(TARGET)/python.log' 2>&1 & python=$$!
 	# Tests of networks wait more than they compute.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(nproc)))} scripts/tests 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
-	# The Python package, whose builds are its own, beside the rest. That of the laboratory builds all of it once more: it is part of dist-test.
-	scripts/python test '$(TARGET)' bindings/python >'$(TARGET)/python.log' 2>&1 & python=$$!
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
 	$(call heading,Documentation)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
+	# Without optimization, as nothing of it is run.
+	bare() {
+		RUSTFLAGS='-D warnings' cargo "$$1" --locked --quiet --target "$$target" "$${@:2}" \
+			--config profile.dev.opt-level=0 --config profile.dev.package.thinair-rohc.opt-level=0
+	}
 	for target in $$(scripts/targets $(NO_STD)); do
-		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
-		build -p thinair-rohc -p thinair-link
+		bare build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
+		bare build -p thinair-rohc -p thinair-link
 		echo "thinair-wire, -rohc, -link, -coap, -dtls, -http, -lowpan, -segment and -ule are built for $$target"
 	done
 	for target in $$(scripts/targets $(NO_STD) $(RISC_V)); do
-		RUSTFLAGS='-D warnings' cargo rustc --locked --quiet --target "$$target" -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
+		bare rustc -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
 		echo "libthinair-rohc is built for $$target"
 	done
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
