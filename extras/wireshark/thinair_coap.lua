@@ -162,6 +162,9 @@ for _, flag in ipairs { "record", "number", "length" } do
     field("bool", "dtls_carries_" .. flag, "Carries " .. flag)
 end
 field("bool", "has_msn", "Has the MSN")
+field("bool", "has_dynamic", "Has the dynamic part of the IP header")
+field("uint16", "base_cid", "CID of the base")
+field("uint16", "context_crc", "CRC of the context", base.HEX)
 field("uint8", "record_type", "Content type, or first octet of a unified header")
 field("bool", "version_1_0", "DTLS 1.0")
 field("uint8", "nonce_source", "Nonce", base.DEC, { [0] = "none", [1] = "number", [2] = "carried", [3] = "difference" })
@@ -1049,9 +1052,11 @@ local function read_dtls_control(c, x, path)
 end
 
 local function read_dtls_ip(c, x, path)
-    c:num("tos", 8)
-    c:num("ttl", 8)
-    if path.v6 then
+    if not x.is_like_base then
+        c:num("tos", 8)
+        c:num("ttl", 8)
+    end
+    if path.v6 and not x.is_like_base then
         c:reserved(4)
         c:num("flow_label", 20)
     end
@@ -1107,7 +1112,7 @@ local function dtls_format_of(first, path)
     elseif first < 0xE0 then
         return is_carried and "pt_2c" or "pt_2"
     end
-    return first == 0xFB and "co_repair" or first == 0xFD and "IR" or nil
+    return ({ [0xFB] = "co_repair", [0xFC] = "IR-CR", [0xFD] = "IR" })[first]
 end
 
 local function read_dtls(c, context, out, start)
@@ -1118,14 +1123,23 @@ local function read_dtls(c, context, out, start)
     end
     generated(c.tree, "format", out.format)
     local x, path, kind = {}, copy(context.path or {}), copy(context.kind or {})
-    if out.format == "IR" then
+    if out.format == "IR" or out.format == "IR-CR" then
         c:take(8)
         local _, range = c:take(8)
         c.tree:add(F.profile, range, DTLS)
         local crc_at = c:position()
         local crc = c:num("crc", 8)
         read_dtls_control(c, x, path)
-        read_path_addresses(c, path)
+        if out.format == "IR" then
+            read_path_addresses(c, path)
+        else
+            x.is_like_base = not c:flag("has_dynamic")
+            c:reserved(1)
+            c:num("base_cid", 14)
+            c:num("context_crc", 16)
+            c:num("source_port", 16)
+            c:num("destination_port", 16)
+        end
         read_dtls_ip(c, x, path)
         read_dtls_chain(c, x, path, kind)
         verify_crc8(c, start, crc_at, crc)

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use thinair_wire::time::Instant;
@@ -428,6 +429,18 @@ impl Client {
             _ => return Err(AlertDescription::UNEXPECTED_MESSAGE),
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Client {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (is_connected, is_connecting) = (self.is_connected(), self.is_connecting());
+        f.debug_struct("Client")
+            .field("psk", &self.psk)
+            .field("is_connected", &is_connected)
+            .field("is_connecting", &is_connecting)
+            .finish_non_exhaustive()
     }
 }
 

@@ -74,6 +74,8 @@ impl Psk {
 
 impl fmt::Debug for Psk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Psk").field("identity", &self.identity.escape_ascii()).finish_non_exhaustive()
+        f.debug_struct("Psk")
+            .field("identity", &format_args!("{}", self.identity.escape_ascii()))
+            .finish_non_exhaustive()
     }
 }

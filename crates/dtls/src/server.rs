@@ -5,6 +5,7 @@ mod handshakes;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::fmt;
 use core::hash::Hash;
 
 use thinair_wire::time::Instant;
@@ -351,6 +352,16 @@ impl<P: Copy + Ord + Hash> Server<P> {
             }
             _ => None,
         }
+    }
+}
+
+impl<P> fmt::Debug for Server<P> {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("keys", &self.keys)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 

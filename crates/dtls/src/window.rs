@@ -1,4 +1,4 @@
-//! Replay window of records. RFC 6347, section 4.1.2.6.
+//! Replay window of records. RFC 6347, section 4.1.2.6; in DTLS 1.3 it is the same one for each epoch (RFC 9147, section 4.5.1).
 
 /// Number of sequence numbers that the window covers, up to the highest one.
 pub const REPLAY_WINDOW: u64 = u64::BITS as u64;
@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The right edge is the highest number, the left one 63 below.
+    /// RFC 9147, section 4.5.1: the right edge is the highest number, the left one is 63 below.
     #[test]
     fn a_number_left_of_the_window_is_refused_and_one_right_of_it_moves_the_window() {
         let mut window = ReplayWindow::default();

@@ -9,6 +9,7 @@ mod any_host;
 mod coap_client;
 mod coap_server;
 mod download;
+mod dtls;
 pub mod fetch;
 mod hosts;
 mod ip;

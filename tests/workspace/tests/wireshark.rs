@@ -130,7 +130,12 @@ fn records_of_dtls_are_shown_alike() {
     let folder = OutputFolder::new("dtls");
     let rohc = folder.path("rohc.pcap");
     let mut formats = BTreeSet::new();
-    for capture in ["coaps_udp4_dtls_psk", "dtls_udp4_openssl_gcm", "dtls_udp6_openssl_ccm8"] {
+    for capture in [
+        "coaps_udp4_dtls_psk",
+        "dtls_udp4_openssl_gcm",
+        "dtls_udp6_openssl_ccm8",
+        "dtls_udp6_openssl_new_port_each",
+    ] {
         let capture = root().join(format!("captures/{capture}.pcap"));
         let sent = packets(&capture);
         for options in [&[PROFILES][..], &[PROFILES, "--mode=o", "--coap-checksum=elide"]] {
@@ -150,7 +155,7 @@ fn records_of_dtls_are_shown_alike() {
             }
         }
     }
-    assert_eq!(formats.into_iter().collect::<Vec<_>>().join(" "), "IR co_repair pt_0c pt_1 pt_2 pt_2c");
+    assert_eq!(formats.into_iter().collect::<Vec<_>>().join(" "), "IR IR-CR co_repair pt_0c pt_1 pt_2 pt_2c");
 }
 
 /// Values of a field in the output of `thinair rohc dissect`.

@@ -117,6 +117,20 @@ fn messages_are_divided_where_datagrams_are_short() {
     assert!(path.sent.len() > 6);
 }
 
+/// Identities are no secrets.
+#[test]
+fn debug_output_has_no_keys() {
+    let path = Path::connected(ClientConfig::default(), ServerConfig::default());
+    let [client, server] = [std::format!("{:?}", path.client), std::format!("{:?}", path.server)];
+    let key = std::format!("{KEY:?}");
+    for text in [&client, &server] {
+        assert!(
+            text.contains("phone") && !text.contains("secret of") && !text.contains(&key[1..20]),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn another_key_is_an_error_at_both_ends() {
     let other = Psk::new(b"phone", b"another secret..").unwrap();

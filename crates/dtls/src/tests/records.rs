@@ -77,7 +77,8 @@ fn a_record_with_one_flipped_bit_is_refused() {
     }
 }
 
-/// RFC 6347, section 4.1.2.6: duplicates and what is left of the window are refused; the window moves by authentic records alone.
+/// RFC 6347, section 4.1.2.6, and RFC 9147, section 4.5.1: duplicates and what is left of the window are refused; the window moves by
+/// authentic records alone.
 #[test]
 fn a_record_is_accepted_once_and_not_behind_the_window() {
     for (client_config, server_config) in settings() {

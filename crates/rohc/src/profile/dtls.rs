@@ -18,6 +18,8 @@ mod receiver;
 mod record;
 mod state;
 
+use crate::cid::Cid;
+
 /// Octets of an explicit nonce. RFC 5288, section 3; RFC 6655, section 3.
 const NONCE: usize = 8;
 
@@ -64,6 +66,7 @@ struct HeaderFields {
     number: u64,
     ip_id: u16,
     checksum: u16,
+    /// CHECK, or the context CRC of an IR-CR packet.
     check: u16,
     /// Length of the first record, if the packet carries it.
     length: u16,
@@ -74,6 +77,10 @@ struct HeaderFields {
     carries: Carries,
     /// A long format has the MSN, which is otherwise the low bits of the sequence number.
     has_msn: bool,
+    /// A long format has the dynamic part of the IP header, which is otherwise that of the base.
+    has_dynamic: bool,
+    /// Context that an IR-CR packet names, if it can be one.
+    base: Option<Cid>,
 }
 
 /// Distance of the interval of `k` bits of the MSN below the newest one, and the number of its turns that are tried where no clock tells.

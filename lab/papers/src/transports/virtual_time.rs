@@ -53,6 +53,7 @@ pub(super) const fn name(service: FetchService) -> &'static str {
     match service {
         FetchService::Coap => "coap",
         FetchService::CoapOscore => "coap-oscore",
+        FetchService::CoapDtls => "coap-dtls",
         FetchService::CoapTcp => "coap-tcp",
         FetchService::Http => "http",
         FetchService::IotHttp => "iot-http",

@@ -8,6 +8,7 @@ use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Request};
 use thinair_wire::time::Instant;
 
 use super::NetworkHost;
+use super::dtls::DtlsClient;
 use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::security::contexts;
 use super::stream::TcpStream;
@@ -52,6 +53,8 @@ pub enum MessageTransport {
     },
     /// One datagram per message, protected by OSCORE (RFC 8613). Each client has a security context.
     Oscore,
+    /// Datagrams in sessions of DTLS 1.2 (RFC 6347) with pre-shared keys and connection IDs, which are made from the start of time on.
+    Dtls,
     /// Stream (RFC 8323), which is opened at the start of time.
     Tcp(tcp::TcpConfig),
 }
@@ -82,6 +85,7 @@ pub struct CoapClient {
     server: HostSocket,
     sender: PacketSender,
     stream: Option<TcpStream>,
+    session: Option<DtlsClient>,
     /// Additional octets after each message.
     protection: usize,
     /// Security context of the requests.
@@ -106,10 +110,13 @@ impl CoapClient {
         mut choices: RandomStream,
     ) -> Self {
         let identification = choices.next_u64() as u16;
-        let (mut stream, mut protection, mut own) = (None, 0, None);
+        let (mut stream, mut session, mut protection, mut own) = (None, None, 0, None);
         match transport {
             MessageTransport::Udp { protection: octets } => protection = octets,
             MessageTransport::Oscore => own = Some(contexts(socket.address).0),
+            MessageTransport::Dtls => {
+                session = Some(DtlsClient::connect(config.limits.max_message, choices.next_u64()));
+            }
             MessageTransport::Tcp(tcp) => {
                 stream = Some(TcpStream::connect(tcp, Instant::ZERO, choices.next_u64() as u32));
             }
@@ -123,6 +130,7 @@ impl CoapClient {
             server,
             sender: PacketSender::connected(identification),
             stream,
+            session,
             protection,
             context,
             next: (requests.count > 0).then_some(requests.start),
@@ -138,7 +146,7 @@ impl CoapClient {
         &self.exchanges
     }
 
-    /// Planned time of the first request; a stream is opened before.
+    /// Planned time of the first request; a stream is opened, and a session made, before.
     pub(super) const fn start(&self) -> Instant {
         self.requests.start
     }
@@ -172,9 +180,10 @@ impl CoapClient {
         self.stream.as_ref().map(|stream| stream.connection.status())
     }
 
-    /// True if requests can be sent: a stream must be open.
-    fn is_ready(&self) -> bool {
+    /// True if requests can be sent: a stream must be open, and a session made.
+    pub(super) fn is_ready(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.connection.is_open())
+            && self.session.as_ref().is_none_or(DtlsClient::is_connected)
     }
 
     fn make(&mut self, now: Instant) {
@@ -228,6 +237,22 @@ impl CoapClient {
         }
     }
 
+    /// Processes a datagram in a session.
+    fn take_records(&mut self, now: Instant, datagram: &[u8]) {
+        let was_ready = self.is_ready();
+        let mut octets = datagram.to_vec();
+        let mut rest = &mut octets[..];
+        while let Some(message) = self.session.as_mut().and_then(|session| session.receive(now, &mut rest)) {
+            if let Some(event) = self.endpoint.handle_datagram(now, self.server, message) {
+                self.take(now, &event);
+            }
+        }
+        if !was_ready {
+            // A session that is made late delays the first request.
+            self.next = self.next.map(|next| next.max(now));
+        }
+    }
+
     fn take_events(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
             self.take(now, &event);
@@ -243,6 +268,7 @@ impl NetworkHost for CoapClient {
             return;
         }
         match (payload, &mut self.stream) {
+            (Payload::Udp(datagram), None) if self.session.is_some() => self.take_records(now, datagram),
             (Payload::Udp(datagram), None) => {
                 let message =
                     datagram.get(..datagram.len().saturating_sub(self.protection)).unwrap_or_default();
@@ -270,11 +296,24 @@ impl NetworkHost for CoapClient {
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         match &mut self.stream {
             None => {
-                let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) else { return false };
-                let end = transmit.len + self.protection;
-                self.buffer[transmit.len..end].fill(0);
-                self.sender.udp(self.socket, self.server, &self.buffer[..end], packet);
-                true
+                if let Some(datagram) = self.session.as_mut().and_then(|session| session.poll(now)) {
+                    self.sender.udp(self.socket, self.server, datagram, packet);
+                    return true;
+                }
+                while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
+                    let end = transmit.len + self.protection;
+                    self.buffer[transmit.len..end].fill(0);
+                    let datagram = match &mut self.session {
+                        Some(session) => session.seal(now, &self.buffer[..end]),
+                        None => Some(&self.buffer[..end]),
+                    };
+                    // Without a session a message is lost, and sent again in the next one.
+                    if let Some(datagram) = datagram {
+                        self.sender.udp(self.socket, self.server, datagram, packet);
+                        return true;
+                    }
+                }
+                false
             }
             Some(stream) => {
                 while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
@@ -290,13 +329,17 @@ impl NetworkHost for CoapClient {
     fn poll_timeout(&self) -> Option<Instant> {
         let stream = self.stream.as_ref().and_then(TcpStream::poll_timeout);
         let next = self.next.filter(|_| self.is_ready());
-        [next, self.endpoint.poll_timeout(), stream].into_iter().flatten().min()
+        let session = self.session.as_ref().and_then(DtlsClient::poll_timeout);
+        [next, self.endpoint.poll_timeout(), stream, session].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         if let Some(stream) = &mut self.stream {
             stream.handle_timeout(now);
+        }
+        if let Some(session) = &mut self.session {
+            session.handle_timeout(now);
         }
         self.take_events(now);
     }

@@ -6,6 +6,7 @@ use thinair_coap::{Config, Counters, Endpoint, Event, Response};
 use thinair_wire::time::Instant;
 
 use super::NetworkHost;
+use super::dtls::DtlsServer;
 use super::ip::{self, Address, HostSocket, PacketSender, Payload};
 use super::security::contexts;
 use super::stream::TcpStream;
@@ -23,6 +24,8 @@ pub struct CoapServer {
     segments: VecDeque<(HostSocket, TcpSegment)>,
     tcp: tcp::TcpConfig,
     isn: u32,
+    /// Sessions, if messages are in DTLS.
+    sessions: Option<DtlsServer>,
     /// Additional octets after each message.
     protection: usize,
     response: Response<'static>,
@@ -48,6 +51,7 @@ impl CoapServer {
             streams: BTreeMap::new(),
             segments: VecDeque::new(),
             tcp,
+            sessions: None,
             protection,
             response,
         }
@@ -61,6 +65,11 @@ impl CoapServer {
     /// Adds the OSCORE context of the client at this address.
     pub(super) fn accept(&mut self, client: Address) {
         self.endpoint.add_context(contexts(client).1).expect("every client has another identifier");
+    }
+
+    /// Accepts datagrams in sessions of DTLS alone.
+    pub(super) fn secured(self, mut choices: RandomStream) -> Self {
+        Self { sessions: Some(DtlsServer::new(self.buffer.len(), choices.next_u64())), ..self }
     }
 
     /// Counters of the message layer.
@@ -100,6 +109,17 @@ impl NetworkHost for CoapServer {
             return;
         }
         match payload {
+            Payload::Udp(datagram) if self.sessions.is_some() => {
+                let mut octets = datagram.to_vec();
+                let mut rest = &mut octets[..];
+                while let Some(message) =
+                    self.sessions.as_mut().and_then(|sessions| sessions.receive(now, from, &mut rest))
+                {
+                    if let Some(event) = self.endpoint.handle_datagram(now, from, message) {
+                        Self::answer(&mut self.endpoint, &self.response, now, &event);
+                    }
+                }
+            }
             Payload::Udp(datagram) => {
                 let message =
                     datagram.get(..datagram.len().saturating_sub(self.protection)).unwrap_or_default();
@@ -134,6 +154,10 @@ impl NetworkHost for CoapServer {
             self.sender.tcp(self.socket, to, &segment, packet);
             return true;
         }
+        if let Some((to, datagram)) = self.sessions.as_mut().and_then(|sessions| sessions.poll(now)) {
+            self.sender.udp(self.socket, to, datagram, packet);
+            return true;
+        }
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
             if let Some(stream) = self.streams.get_mut(&transmit.peer) {
                 stream.write(now, &self.buffer[..transmit.len]);
@@ -141,8 +165,14 @@ impl NetworkHost for CoapServer {
             }
             let end = transmit.len + self.protection;
             self.buffer[transmit.len..end].fill(0);
-            self.sender.udp(self.socket, transmit.peer, &self.buffer[..end], packet);
-            return true;
+            let datagram = match &mut self.sessions {
+                Some(sessions) => sessions.seal(transmit.peer, &self.buffer[..end]),
+                None => Some(&self.buffer[..end]),
+            };
+            if let Some(datagram) = datagram {
+                self.sender.udp(self.socket, transmit.peer, datagram, packet);
+                return true;
+            }
         }
         for (to, stream) in &mut self.streams {
             if let Some(segment) = stream.poll_transmit(now) {
@@ -155,11 +185,15 @@ impl NetworkHost for CoapServer {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let streams = self.streams.values().filter_map(TcpStream::poll_timeout).min();
-        [self.endpoint.poll_timeout(), streams].into_iter().flatten().min()
+        let sessions = self.sessions.as_ref().and_then(DtlsServer::poll_timeout);
+        [self.endpoint.poll_timeout(), streams, sessions].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         self.streams.values_mut().for_each(|stream| stream.handle_timeout(now));
+        if let Some(sessions) = &mut self.sessions {
+            sessions.handle_timeout(now);
+        }
     }
 }

@@ -65,6 +65,8 @@ pub enum FetchService {
     Coap,
     /// CoAP over UDP, protected by OSCORE: RFC 8613.
     CoapOscore,
+    /// CoAP over UDP in DTLS 1.2 with a pre-shared key, in one session: RFC 7252, section 9.1.
+    CoapDtls,
     /// CoAP over TCP, with a persistent connection: RFC 8323.
     CoapTcp,
     /// HTTP/1.1 with a minimal head, over TCP without Fast Open.
@@ -78,7 +80,7 @@ pub enum FetchService {
 impl FetchService {
     const fn protocol(self) -> Option<HttpProtocol> {
         match self {
-            Self::Coap | Self::CoapOscore | Self::CoapTcp => None,
+            Self::Coap | Self::CoapOscore | Self::CoapDtls | Self::CoapTcp => None,
             Self::Http => Some(HttpProtocol::Http),
             Self::IotHttp => Some(HttpProtocol::IotHttp),
             Self::IotSpdy => Some(HttpProtocol::IotSpdy),
@@ -225,6 +227,7 @@ impl Fetch {
     const fn port(&self) -> u16 {
         match self.service {
             FetchService::Coap | FetchService::CoapOscore | FetchService::CoapTcp => 5_683,
+            FetchService::CoapDtls => 5_684,
             FetchService::Http | FetchService::IotHttp | FetchService::IotSpdy => 8_080,
         }
     }
@@ -244,12 +247,16 @@ impl Fetch {
             let transport = match self.service {
                 FetchService::CoapTcp => MessageTransport::Tcp(tcp),
                 FetchService::CoapOscore => MessageTransport::Oscore,
+                FetchService::CoapDtls => MessageTransport::Dtls,
                 _ => MessageTransport::Udp { protection: 0 },
             };
             let asks = CoapClient::new(client, server, transport, config, self.requests(start), choices(1));
             let mut serves = CoapServer::new(server, 0, tcp, config, Response::content(body), choices(0));
             if transport == MessageTransport::Oscore {
                 serves.accept(client.address);
+            }
+            if transport == MessageTransport::Dtls {
+                serves = serves.secured(choices(3));
             }
             let serves = serves.stepping(choices(2));
             return Some([AnyHost::CoapClient(Box::new(asks)), AnyHost::CoapServer(Box::new(serves))]);

@@ -20,6 +20,7 @@ use crate::tcp;
 use thinair_emulator::{DirectionTotals, RohcChannel};
 
 const COAP: u16 = 5_683;
+const COAPS: u16 = 5_684;
 const FTP_DATA: u16 = 20;
 
 /// Host number of the download's ends, on either side.
@@ -225,15 +226,19 @@ impl Scenario {
         streams: RandomStreams,
         run: u32,
     ) -> Result<(), W::Error> {
-        let server = HostSocket { address: Address::new(Side::B, 0), port: COAP };
+        let port = if self.transport == MessageTransport::Dtls { COAPS } else { COAP };
+        let server = HostSocket { address: Address::new(Side::B, 0), port };
         let choices = |node| streams.stream(run, node, Purpose::Choice);
         let (tcp, protection) = match self.transport {
             MessageTransport::Tcp(tcp) => (tcp, 0),
             MessageTransport::Udp { protection } => (tcp::TcpConfig::default(), protection),
-            MessageTransport::Oscore => (tcp::TcpConfig::default(), 0),
+            MessageTransport::Oscore | MessageTransport::Dtls => (tcp::TcpConfig::default(), 0),
         };
         let response = Response::content(vec![b'x'; self.content]).format(0);
         let mut host = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
+        if self.transport == MessageTransport::Dtls {
+            host = host.secured(choices(u32::MAX));
+        }
         if self.transport == MessageTransport::Oscore {
             (0..self.clients).for_each(|number| host.accept(Address::new(Side::A, number)));
         }

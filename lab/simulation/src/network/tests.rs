@@ -69,6 +69,27 @@ fn messages_of_many_clients_are_protected() {
     assert_eq!(outcome.totals[0].octets, 256 * (37 + 14) + 44 * (37 + 15));
 }
 
+/// A handshake of 270 and 217 octets in three datagrams each way, and sessions that add 32 octets to a request, and 29 to a response.
+#[test]
+fn messages_of_clients_are_in_sessions() {
+    let outcome = scenario(&link(8_000, Duration::from_millis(50)), MessageTransport::Dtls, 50).run(1, 0);
+    assert_eq!(outcome.clients[0].took().count(), 100);
+    let handshake = [270 + 3 * 28, 217 + 3 * 28];
+    let octets = [handshake[0] + 100 * (37 + 32), handshake[1] + 100 * (58 + 29)];
+    assert_eq!(outcome.totals.map(|totals| totals.octets), octets);
+    // Losses of both directions delay sessions, and prevent none.
+    let mut model = link(800_000, Duration::from_millis(20));
+    for direction in [&mut model.a_to_b, &mut model.b_to_a] {
+        direction.loss = LossModel::Random(Probability::from_percent(20).unwrap());
+    }
+    let base = scenario(&model, MessageTransport::Dtls, 1);
+    let requests =
+        Requests { count: 5, pace: RequestPace::Closed { think: Duration::ZERO }, ..base.requests.clone() };
+    let outcome = Scenario { clients: 20, requests, ..base }.run(5, 0);
+    assert!(outcome.clients.iter().all(|client| client.exchanges.len() == 5));
+    assert!(outcome.clients.iter().map(|client| client.took().count()).sum::<usize>() > 90);
+}
+
 /// Packets that are sent in a pause are lost, and those that would arrive in it; the next behind it is not.
 #[test]
 fn a_pause_loses_what_is_under_way() {

@@ -143,7 +143,7 @@ fn transport(clients: &document::Clients) -> Result<MessageTransport, Wrong> {
         CarrierSetting::Udp => Ok(MessageTransport::Udp {
             protection: number("clients.protection", clients.protection, 0, 0..=1_024)? as usize,
         }),
-        CarrierSetting::Oscore | CarrierSetting::Tcp
+        CarrierSetting::Oscore | CarrierSetting::Dtls | CarrierSetting::Tcp
             if clients.protection.is_some_and(|octets| octets > 0) =>
         {
             Err(wrong(
@@ -152,6 +152,7 @@ fn transport(clients: &document::Clients) -> Result<MessageTransport, Wrong> {
             ))
         }
         CarrierSetting::Oscore => Ok(MessageTransport::Oscore),
+        CarrierSetting::Dtls => Ok(MessageTransport::Dtls),
         CarrierSetting::Tcp => {
             let nagle = match clients.nagle {
                 Some(document::Nagle::Off) => tcp::Nagle::Off,

@@ -121,6 +121,7 @@ pub(super) enum CarrierSetting {
     #[default]
     Udp,
     Oscore,
+    Dtls,
     Tcp,
 }
 

@@ -53,6 +53,7 @@ fn errors_have_the_line_the_key_and_what_to_do() {
         ("[clients]\ncount = 0\n", &["line 2: clients.count", "1 to 9000"]),
         ("[clients]\ntransport = 'tcp'\nprotection = 5\n", &["line 3: clients.protection"]),
         ("[clients]\ntransport = 'oscore'\nprotection = 5\n", &["line 3: clients.protection"]),
+        ("[clients]\ntransport = 'dtls'\nprotection = 5\n", &["line 3: clients.protection"]),
         ("[requests]\ninterval = '1s'\nthink = '1s'\n", &["line 3: requests.think", "take one out"]),
         ("[requests]\npath = 'a'\n", &["line 2: requests.path"]),
         ("[requests]\nstart = '2h'\n", &["runs.end", "later"]),

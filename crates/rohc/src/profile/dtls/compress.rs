@@ -8,15 +8,16 @@ use super::formats::{self, MSN, format_for, has_check, is_long};
 use super::header;
 use super::note::{IpIdWatcher, changes};
 use super::record::DtlsPacket;
-use super::state::{ChecksumMode, DtlsState};
+use super::state::{ChecksumMode, DtlsPath, DtlsState};
 use super::{HeaderFields, msn_interval};
+use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::flow::caution::Caution;
 use crate::flow::establish::Establishment;
 use crate::flow::pace::steps;
 use crate::flow::pending::Pending;
 use crate::flow::search::TRIALS;
-use crate::flow::sender::Departure;
+use crate::flow::sender::{Departure, Sender as _};
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
 
@@ -35,12 +36,21 @@ pub(crate) struct DtlsSenderContext {
     pub(super) ip_id: IpIdWatcher,
     /// Difference of the octets of the last record that may be a nonce.
     pub(super) last_difference: Option<u64>,
+    /// Context from which this one is replicated, until the decompressor has either.
+    pub(super) base: Option<Cid>,
+    /// The decompressor has the addresses of the context, which may be the base of others.
+    pub(super) is_confirmed: bool,
     caution: Caution,
 }
 
 impl DtlsSenderContext {
     /// Creates a context for the flow of a packet.
-    pub(super) fn new(packet: &DtlsPacket<'_>, now: Instant, config: &CompressorConfig) -> Self {
+    pub(super) fn new(
+        packet: &DtlsPacket<'_>,
+        now: Instant,
+        base: Option<Cid>,
+        config: &CompressorConfig,
+    ) -> Self {
         let mut state = DtlsState { path: packet.path, ..DtlsState::default() };
         state.path.ip_id_mode = IpIdWatcher::first(packet.ip_id);
         // The MSN begins with the sequence number.
@@ -54,19 +64,32 @@ impl DtlsSenderContext {
             msns: Window::new(),
             ip_id: IpIdWatcher::default(),
             last_difference: None,
+            base,
+            is_confirmed: false,
             caution: Caution::default(),
         }
     }
 
-    /// Compresses a packet of this flow.
+    /// True if an IR-CR packet for a flow with that path may name this context. The decompressor needs a checksum to verify the addresses.
+    pub(super) fn is_base_of(&self, path: &DtlsPath) -> bool {
+        self.is_confirmed && self.state.path.has_same_hosts(path)
+    }
+
+    /// Compresses a packet of this flow; `base` is the context from which it is replicated.
     pub(super) fn compress_packet(
         &mut self,
         packet: &DtlsPacket<'_>,
+        base: Option<&Self>,
         departure: &mut Departure<'_, '_>,
     ) -> Result<Compressed, Refused> {
         let policy = departure.config.policy(self.establishment.is_two_way());
         self.establishment.begin_packet(departure.now, policy);
         let (mut x, next) = self.note(packet, departure.config);
+        let is_verified = next.path.checksum != ChecksumMode::Zero;
+        if let Some(base) = base.filter(|base| is_verified && base.is_base_of(&next.path)) {
+            x.base = self.base();
+            x.has_dynamic = base.pending.has(changes::PATH) || !base.state.path.has_same_dynamic(&next.path);
+        }
         let (_, payload) = packet.octets.split_at_checked(next.headers()).ok_or(Refused::ByThisPacket)?;
         let is_elided = next.path.checksum == ChecksumMode::Elided;
         let sum = if is_elided { header::payload_sum(payload) } else { 0 };
@@ -89,14 +112,14 @@ impl DtlsSenderContext {
         let mut writer = Writer::new(departure.out, frame.len());
         let needed = self.needed_bits(now, x.msn);
         writer.offer(MSN, Lsb { value: x.msn.into(), needed });
-        let long = self.long_format();
+        let long = self.long_format(x.base.is_some());
         let state = next.as_mut().unwrap_or(&mut self.state);
         let header_in = state.headers();
         let format = long.unwrap_or_else(|| format_for(&state.path, x.carries, needed));
         write(format, &mut writer, sum, x, state).map_err(|_| Refused::ByThisPacket)?;
         let header_out = writer.finish()?;
         let len = frame.close(header_out, payload, departure.out)?;
-        let is_ir = format == Format::Ir;
+        let is_ir = format.is_initialization();
         if is_ir {
             frame.fill_crc8(header_out, departure.out);
         }
@@ -126,9 +149,9 @@ impl DtlsSenderContext {
 
     /// Format of the next packet, if that has to have all fields.
     #[inline]
-    fn long_format(&self) -> Option<Format> {
+    fn long_format(&self, has_base: bool) -> Option<Format> {
         if self.establishment.is_ir() {
-            Some(Format::Ir)
+            Some(if has_base { Format::IrCr } else { Format::Ir })
         } else if !self.establishment.is_established() || self.pending.has(changes::PATH) {
             Some(Format::CoRepair)
         } else {
@@ -165,9 +188,11 @@ fn write(
     }
     if has_check(format) {
         x.check = header::check16(state, x, x.checksum);
+    } else if format == Format::IrCr {
+        x.check = state.digest;
     }
     formats::packet(format, writer, x, state)?;
-    if writer.crc_width() > 0 && format != Format::Ir {
+    if writer.crc_width() > 0 && !format.is_initialization() {
         let sent = if is_long(format) { u16::BITS } else { writer.sent(MSN) };
         writer.fill_crc(header::crc8(state, x, sent, sum));
     }

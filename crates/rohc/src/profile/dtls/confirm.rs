@@ -25,20 +25,30 @@ impl SenderContext for DtlsSenderContext {
         config: &CompressorConfig,
         _: &mut Shared<'_, ()>,
     ) -> Option<Cid> {
+        let missing_base = self.base.filter(|_| feedback.ack == AckType::StaticNack);
         if !self.establishment.admits(now, feedback) {
-            return None;
+            return missing_base;
+        }
+        if feedback.ack != AckType::Ack {
+            // RFC 4164, section 3.3.3.4.
+            (self.is_confirmed, self.base) = (false, None);
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback),
             AckType::Nack => self.repair(feedback.ack, true, config),
             AckType::StaticNack => self.repair(feedback.ack, false, config),
         }
-        None
+        missing_base
     }
 
     fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_, ()>) {
         self.establishment.require_ir(config.repetitions);
+        self.base = None;
         self.since = self.state.msn.wrapping_add(1);
+    }
+
+    fn withdraw_as_base(&mut self) {
+        self.is_confirmed = false;
     }
 
     fn context_state(&self, cid: Cid) -> ContextState {
@@ -57,6 +67,8 @@ impl DtlsSenderContext {
         let Some(newer) = feedback.newer(self.state.msn.into()) else { return };
         let acked = self.state.msn.wrapping_sub(newer as u16);
         if acked.wrapping_sub(self.since).cast_signed() >= 0 {
+            self.is_confirmed |= feedback.protected;
+            self.base = None;
             self.establishment.acknowledge();
             self.pending = Pending::NONE;
         }

@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::{Reader, Traced, Tracer};
 
-use super::formats::{self, IR, MSN, format_of, has_check, is_long};
+use super::formats::{self, IR, IR_CR, MSN, format_of, has_check, is_long};
 use super::header;
 use super::state::{ChecksumMode, DtlsState};
 use super::{HeaderFields, NonceSource, msn_interval};
@@ -95,22 +95,29 @@ impl DtlsReceiverContext {
         Verified::deliver(header, format, len, payload, out)
     }
 
-    /// Decompresses an IR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    /// Decompresses an IR packet, or an IR-CR packet with the base that it names. `self` is the context of the CID if it is of this profile, or
+    /// a new one.
     pub(super) fn initialize(
         &mut self,
         packet: &IncomingPacket<'_, '_, '_>,
+        base: Option<&Self>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let IncomingPacket { at, header, .. } = *packet;
-        let format = Format::Ir;
-        if header.first != IR {
-            return Err(Failure::Malformed);
-        }
         let (mut next, mut x) = (DtlsState::default(), HeaderFields::default());
+        let format = match header.first {
+            IR => Format::Ir,
+            IR_CR => Format::IrCr,
+            _ => return Err(Failure::Malformed),
+        };
+        if format == Format::IrCr {
+            next.path = base.ok_or(Failure::NoBase)?.state.path;
+        }
+        let v6 = next.path.v6;
         let mut reader = Reader::new(header.first, header.rest);
         let mut candidate = Candidate::read(format, &mut reader, &mut next, &mut x, out)?;
         let payload = candidate.payload;
-        if !candidate.is_allowed(packet) {
+        if !candidate.is_allowed(packet) || format == Format::IrCr && candidate.next.path.v6 != v6 {
             return Err(Failure::Malformed);
         }
         verify_crc8(header, candidate.reader, format)?;
@@ -192,6 +199,7 @@ impl DtlsReceiverContext {
     ) -> Option<Format> {
         let format = match packet.first {
             IR => Format::Ir,
+            IR_CR => Format::IrCr,
             first => format_of(first, &self.state.path)?,
         };
         let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), &mut on_field);
@@ -219,12 +227,13 @@ impl<'a, 'p> Candidate<'a, 'p> {
         Ok(Self { format, reader, next, x, payload, sum, out })
     }
 
-    /// True if the values of a long format are allowed on the channel.
+    /// True if the values of a long format are allowed on the channel. Addresses of a base have to be verified by a checksum.
     fn is_allowed(&self, packet: &IncomingPacket<'_, '_, '_>) -> bool {
         let may_elide = packet.config.channel.integrity_below() != Integrity::None;
         // The context may lack the difference.
         let is_whole = self.x.nonce_source != NonceSource::Difference;
-        is_whole && (may_elide || self.next.path.checksum != ChecksumMode::Elided)
+        let is_verified = self.format != Format::IrCr || self.next.path.checksum != ChecksumMode::Zero;
+        is_whole && is_verified && (may_elide || self.next.path.checksum != ChecksumMode::Elided)
     }
 
     /// The MSN of a long format.
@@ -262,9 +271,12 @@ impl<'a, 'p> Candidate<'a, 'p> {
             let is_carried = is_long(*format) && next.path.checksum != ChecksumMode::Zero;
             let sum = if next.path.checksum == ChecksumMode::Elided { *sum } else { 0 };
             let sent = if is_long(*format) { u16::BITS } else { self.reader.collected(MSN).1 };
-            // That of an IR packet covers its octets.
-            let is_verified = *format == Format::Ir
-                || self.reader.crc_read() == Some((8, header::crc8(next, x, sent, sum)));
+            let is_verified = match *format {
+                // Its CRC covers its octets.
+                Format::Ir => true,
+                Format::IrCr => x.check == next.digest,
+                _ => self.reader.crc_read() == Some((8, header::crc8(next, x, sent, sum))),
+            };
             is_verified && (!is_carried || x.checksum == checksum)
         };
         if !is_right {

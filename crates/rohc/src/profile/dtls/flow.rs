@@ -2,6 +2,7 @@
 
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::dtls::Record;
+use thinair_wire::time::Instant;
 
 use super::compress::DtlsSenderContext;
 use super::header;
@@ -9,8 +10,10 @@ use super::record::DtlsPacket;
 use super::state::DtlsPath;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, FlowKey, OutgoingPacket, Refused, address_words};
-use crate::flow::sender::{Departure, Flows, Sender, Start};
+use crate::compressor::{
+    Compressed, CompressorConfig, FlowKey, OutgoingPacket, RECENT, Refused, address_words,
+};
+use crate::flow::sender::{Departure, Flows, Placement, Sender, Start};
 use crate::id::ProfileId;
 use crate::storage::Shared;
 
@@ -52,24 +55,37 @@ impl Sender for DtlsSenderContext {
         DtlsPacket::path(chain).is_some_and(|(path, ..)| context_of(&path, flows).is_some())
     }
 
+    /// The base is the newest suitable context among the recently used ones. RFC 4164, section 3.3.3.1.
+    fn place(packet: &DtlsPacket<'_>, hash: u32, _: Instant, flows: &Flows<'_, '_, Self>) -> Placement {
+        let suits = |cid: &Cid| flows.context(*cid).is_some_and(|context| context.is_base_of(&packet.path));
+        let base = flows.table.latest().take(RECENT).find(suits);
+        Placement { base, ..Placement::of(hash) }
+    }
+
+    /// RFC 4164, section 3.5.2: "It is not recommended to use this packet to repair a damaged context."
+    #[inline]
+    fn base(&self) -> Option<Cid> {
+        self.base.filter(|_| self.establishment.is_ir() && !self.establishment.is_refresh())
+    }
+
     fn new(
         packet: &DtlsPacket<'_>,
         start: Start<'_, Self>,
         config: &CompressorConfig,
         _: &mut Shared<'_, ()>,
     ) -> Self {
-        Self::new(packet, start.now, config)
+        Self::new(packet, start.now, start.base, config)
     }
 
     #[inline(always)]
     fn compress<'m>(
         &mut self,
         packet: &DtlsPacket<'_>,
-        _: Option<&Self>,
+        base: Option<&Self>,
         _: &mut Shared<'m, ()>,
         departure: &mut Departure<'_, 'm>,
     ) -> Result<Compressed, Refused> {
-        self.compress_packet(packet, departure)
+        self.compress_packet(packet, base, departure)
     }
 }
 

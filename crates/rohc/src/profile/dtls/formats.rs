@@ -4,6 +4,7 @@ use thinair_wire::coder::{Coder, LsbSlot, Step};
 
 use super::state::{ChecksumMode, DtlsPath, DtlsState, IpIdMode};
 use super::{Carries, HeaderFields, NonceSource};
+use crate::cid::Cid;
 use crate::id::{Format, ProfileId};
 
 /// Master Sequence Number.
@@ -11,6 +12,7 @@ pub(super) const MSN: LsbSlot = LsbSlot::new(0, "MSN");
 
 /// First octets of the long formats.
 pub(super) const IR: u8 = 0xFD;
+pub(super) const IR_CR: u8 = 0xFC;
 pub(super) const CO_REPAIR: u8 = 0xFB;
 
 /// Returns the short format of a packet that needs so many bits of the MSN, and perhaps other fields.
@@ -59,6 +61,7 @@ pub(super) fn packet<'p, C: Coder<'p>>(
         Format::Pt2c => pt_2c(c, x)?,
         Format::CoRepair => co_repair(c, x, next)?,
         Format::Ir => ir(c, x, next)?,
+        Format::IrCr => ir_cr(c, x, next)?,
         _ => c.enforce(false)?,
     }
     if !x.carries.is_nothing() || next.has_chain() {
@@ -73,7 +76,7 @@ pub(super) fn packet<'p, C: Coder<'p>>(
 /// True if a format has all fields that can change.
 #[inline]
 pub(super) const fn is_long(format: Format) -> bool {
-    matches!(format, Format::Ir | Format::CoRepair)
+    matches!(format, Format::Ir | Format::IrCr | Format::CoRepair)
 }
 
 /// `pt_0c`: 7-bit MSN, CHECK. Section 4.1.
@@ -125,6 +128,7 @@ fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsS
     let v6 = next.path.v6;
     control(c, x, next)?;
     c.require(next.path.v6 == v6)?;
+    x.has_dynamic = true;
     ip_dynamic(c, x, next)
 }
 
@@ -142,9 +146,35 @@ fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsState) -
     for octet in path.destination.iter_mut().take(len) {
         c.uint("Destination Address", 8, octet)?;
     }
-    c.uint("Source Port", 16, &mut path.source_port)?;
-    c.uint("Destination Port", 16, &mut path.destination_port)?;
+    x.has_dynamic = true;
+    ports(c, path)?;
     ip_dynamic(c, x, next)
+}
+
+/// IR-CR: the addresses, and perhaps the dynamic part of the IP header, are those of the base. Section 4.7. The CRC-8 is as in IR.
+fn ir_cr<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsState) -> Step {
+    ir_cr_head(c, x, next)?;
+    ports(c, &mut next.path)?;
+    ip_dynamic(c, x, next)
+}
+
+/// IR-CR up to the context CRC.
+pub(super) fn ir_cr_head<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsState) -> Step {
+    c.discriminator(8, IR_CR.into())?;
+    c.discriminator(8, ProfileId::Dtls.low_octet().into())?;
+    c.crc("CRC", 8)?;
+    control(c, x, next)?;
+    c.flag("dynamic", &mut x.has_dynamic)?;
+    c.reserved(1)?;
+    let mut base = x.base.map_or(0, Cid::value);
+    c.uint("base", 14, &mut base)?;
+    x.base = Cid::new(base);
+    c.uint("context CRC", 16, &mut x.check)
+}
+
+fn ports<'p, C: Coder<'p>>(c: &mut C, path: &mut DtlsPath) -> Step {
+    c.uint("Source Port", 16, &mut path.source_port)?;
+    c.uint("Destination Port", 16, &mut path.destination_port)
 }
 
 /// Control fields, and flags of the long formats.
@@ -162,9 +192,11 @@ fn control<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsSta
 /// TOS or Traffic Class, TTL or Hop Limit, Flow Label, MSN.
 fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields, next: &mut DtlsState) -> Step {
     let path = &mut next.path;
-    c.uint(if path.v6 { "Traffic Class" } else { "TOS" }, 8, &mut path.tos)?;
-    c.uint(if path.v6 { "Hop Limit" } else { "TTL" }, 8, &mut path.ttl)?;
-    if path.v6 {
+    if x.has_dynamic {
+        c.uint(if path.v6 { "Traffic Class" } else { "TOS" }, 8, &mut path.tos)?;
+        c.uint(if path.v6 { "Hop Limit" } else { "TTL" }, 8, &mut path.ttl)?;
+    }
+    if x.has_dynamic && path.v6 {
         c.reserved(4)?;
         c.uint("Flow Label", 20, &mut path.flow_label)?;
     }

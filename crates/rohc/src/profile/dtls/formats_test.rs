@@ -53,6 +53,11 @@ fn formats_are_those_of_the_document() {
         described("COMPRESSED IR, IPv6, length = 1, msn = 1", Format::Ir, 0b1101, plain(true), none),
     ];
     hold("format IR", &block.join("\n"));
+    let block = [
+        described("COMPRESSED IR-CR, IPv6", Format::IrCr, 0b1, plain(true), none),
+        described("COMPRESSED IR-CR, IPv4, dynamic = 1", Format::IrCr, 0b1_0000, plain(false), none),
+    ];
+    hold("format IR-CR", &block.join("\n"));
     let all = NonceSource::Carried;
     let block = [
         described(

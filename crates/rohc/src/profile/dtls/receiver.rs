@@ -1,6 +1,10 @@
 //! The interface of the profile at the decompressor: states, and feedback. RFC 5225, section 5.3.
 
+use thinair_wire::coder::Reader;
+
+use super::HeaderFields;
 use super::decompress::DtlsReceiverContext;
+use super::formats::ir_cr_head;
 use super::state::DtlsState;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
@@ -68,14 +72,21 @@ impl Receiver for DtlsReceiverContext {
         Self::new(DtlsState::default())
     }
 
+    fn base_of(packet: &IncomingPacket<'_, '_, '_>) -> Option<Cid> {
+        let mut x = HeaderFields::default();
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
+        ir_cr_head(&mut reader, &mut x, &mut DtlsState::default()).ok()?;
+        x.base
+    }
+
     fn ir<'m>(
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,
-        _: Option<&Self>,
+        base: Option<&Self>,
         _: &mut Shared<'m, ()>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        self.initialize(packet, out)
+        self.initialize(packet, base, out)
     }
 
     fn compressed<'m>(

@@ -67,10 +67,20 @@ impl DtlsPath {
         sum.word(self.source_port).word(self.destination_port).word(protocol::UDP.into())
     }
 
+    /// True if addresses are equal.
+    pub(super) fn has_same_hosts(&self, other: &Self) -> bool {
+        (self.source, self.destination, self.v6) == (other.source, other.destination, other.v6)
+    }
+
+    /// True if the dynamic parts of the IP headers are equal.
+    pub(super) fn has_same_dynamic(&self, other: &Self) -> bool {
+        (self.tos, self.ttl, self.flow_label) == (other.tos, other.ttl, other.flow_label)
+    }
+
     /// True if addresses and ports are equal.
     pub(super) fn is_flow_of(&self, other: &Self) -> bool {
-        (self.source, self.destination, self.source_port, self.destination_port, self.v6)
-            == (other.source, other.destination, other.source_port, other.destination_port, other.v6)
+        self.has_same_hosts(other)
+            && (self.source_port, self.destination_port) == (other.source_port, other.destination_port)
     }
 }
 

@@ -28,7 +28,7 @@ fn figures(fetch: &Fetch) -> (usize, usize, usize, usize, u128) {
 #[test]
 fn kernels_take_what_is_measured_and_rfc_7413_allows_less() {
     use ConnectionEnd::{Request, Reset, Response};
-    use FetchService::{Coap, CoapOscore, Http, IotHttp, IotSpdy};
+    use FetchService::{Coap, CoapDtls, CoapOscore, Http, IotHttp, IotSpdy};
     use TcpInteraction::{Best, Kernel};
     for (service, stack, close, octets, expected) in [
         (Coap, Kernel, Response, 10, (2, 40, 16, 14, 72_000)),
@@ -36,6 +36,14 @@ fn kernels_take_what_is_measured_and_rfc_7413_allows_less() {
         (Coap, Kernel, Response, 1_000, (11, 220, 16, 16, 540_800)),
         // 14 octets more in the request, and 11 in the response.
         (CoapOscore, Kernel, Response, 10, (2, 40, 16, 14 + 25, 72_000 + 25 * 400)),
+        // A handshake of six datagrams, two of them in two fragments, and 487 octets; 32 octets more in the request, and 29 in the response.
+        (
+            CoapDtls,
+            Kernel,
+            Response,
+            10,
+            (10, 200, 64, 14 + 487 + 61, 72_000 + 61 * 400 + 6 * 20_000 + (487 + 6 * 28 + 2 * 20) * 400),
+        ),
         (Http, Kernel, Response, 10, (8, 160, 168, 118, 230_400)),
         (IotHttp, Kernel, Response, 10, (5, 100, 108, 39, 110_800)),
         (IotHttp, Kernel, Reset, 10, (4, 80, 88, 39, 110_800)),
