@@ -260,7 +260,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	done
 	exit $$found
 
-lint: ## formatting, clippy and words of comments, warnings are errors
+lint: ## formatting, clippy, words of comments and crates, warnings are errors
 	@scripts/need lint
 	for component in rustfmt clippy; do
 		cargo $${component#rust} --version >/dev/null 2>&1 || rustup component add $$component
@@ -273,6 +273,8 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+	$(call heading,Crates: known holes$(comma) licenses$(comma) versions$(comma) sources)
+	scripts/crates
 
 docs: ## tables and outputs in README.md and docs/, as their commands print them now
 	@scripts/docs
