@@ -34,12 +34,8 @@ pub(super) fn apply(rights: Rights) -> io::Result<bool> {
     let program = BpfProgram::try_from(filter).map_err(bad)?;
     match seccompiler::apply_filter(&program) {
         Ok(()) => Ok(true),
-        // A system without filters.
-        Err(seccompiler::Error::Prctl(why) | seccompiler::Error::Seccomp(why))
-            if matches!(why.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
-        {
-            Ok(false)
-        }
+        // A system without filters, or a service that may install none, as it has that of its manager.
+        Err(seccompiler::Error::Prctl(_) | seccompiler::Error::Seccomp(_)) => Ok(false),
         Err(why) => Err(io::Error::other(why)),
     }
 }
