@@ -25,6 +25,7 @@ ONLY ?=
 FUZZ_SECONDS ?= 60
 PACKETS ?= 1000000
 SEED ?= 2
+HOURS ?= 4
 PACKAGES ?= out/package
 
 ifdef CI
@@ -38,7 +39,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s%s\n' '$(BOLD)' '$(1)' "$${CI:+ (after $$SECONDS s)}" '$(PLAIN)'
 
-.PHONY: help demo test peers robustness dist-test package c python web bench fuzz lint doc docs sizes results
+.PHONY: help demo test peers robustness soak dist-test package c python web bench fuzz lint doc docs sizes results
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -145,6 +146,9 @@ robustness: ## pauses, counts, loss, reordering, each pair of values: PACKETS (1
 	echo "That took $$((SECONDS / 60)) minutes, without those before an interruption"
 	exit $$status
 
+soak: ## two ends of a tunnel for HOURS (4): new keys, loss, roaming, kills at random, a hostile neighbor; as root
+	@scripts/soak $$(($(HOURS) * 3600))
+
 package: ## archives and Debian packages with a static binary, for x86-64 and AArch64, into PACKAGES (out/package)
 	@scripts/need package
 	$(call heading,Packages)
@@ -217,6 +221,7 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	cargo bench --locked -p thinair-session --bench encryption
 	cargo bench --locked -p thinair-tunnel --bench stream
 	cargo bench --locked -p thinair-simulation --bench tunnel
+	cargo test --profile optimized --locked --quiet -p thinair-tests --test tunnel_run floods -- --ignored --nocapture
 	$(call heading,Virtual time: events and exchanges a second; hops of CSMA-CA)
 	cargo bench --locked -p thinair-simulation --bench events
 	cargo bench --locked -p thinair-simulation --bench chains
@@ -264,7 +269,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	done
 	exit $$found
 
-lint: ## formatting, clippy and words of comments, warnings are errors
+lint: ## formatting, clippy, words of comments and crates, warnings are errors
 	@scripts/need lint
 	for component in rustfmt clippy; do
 		cargo $${component#rust} --version >/dev/null 2>&1 || rustup component add $$component
@@ -277,6 +282,8 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+	$(call heading,Crates: known holes$(comma) licenses$(comma) versions$(comma) sources)
+	scripts/crates
 
 docs: ## tables and outputs in README.md and docs/, as their commands print them now
 	@scripts/docs

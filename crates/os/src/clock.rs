@@ -1,15 +1,15 @@
-//! The monotonic clock, the calendar, and processor times.
+//! The clock since the start of the machine, the calendar, and processor times.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::time::{ClockId, clock_gettime};
 use thinair_wire::time::Instant;
 
-/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds. Its origin is about the start of the machine. Timers of this
-/// crate use this clock.
+/// Returns the time of `CLOCK_BOOTTIME` in nanoseconds: it is monotonic, also passes while the machine is suspended, and its origin is
+/// about the start of the machine. Timers of this crate use this clock.
 pub fn now() -> Instant {
-    // Linux has this clock since 2.6, so the call cannot fail.
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    // Linux has this clock since 2.6.39, so the call cannot fail.
+    let time = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
     Instant::ZERO + time
 }
 
@@ -82,6 +82,32 @@ mod tests {
         // Seconds, not nanoseconds; and the present is close to the origin.
         let by_epoch = (epoch() + now().as_nanos()) / 1_000_000_000;
         assert!(by_epoch.abs_diff(calendar()) < 100);
+    }
+
+    /// In a time namespace the clock since the start of the machine has an offset, as behind a day in which it was suspended; the
+    /// monotonic clock has none.
+    #[test]
+    fn time_passes_while_the_machine_is_suspended() {
+        const BEFORE: &str = "THINAIR_TEST_BEFORE";
+        const DAY: u64 = 86_400;
+        if let Ok(before) = std::env::var(BEFORE) {
+            let before: u64 = before.parse().unwrap();
+            assert!(now().as_nanos() >= before + DAY * 1_000_000_000);
+            return;
+        }
+        let unshare = |program: &std::path::Path, arguments: &[&str]| {
+            let mut command = std::process::Command::new("unshare");
+            command.args(["--time", "--boottime", &DAY.to_string()]).arg(program).args(arguments);
+            command.env(BEFORE, now().as_nanos().to_string()).output()
+        };
+        if !unshare("true".as_ref(), &[]).is_ok_and(|output| output.status.success()) {
+            return println!("skipped: a suspended machine, which needs root and time namespaces");
+        }
+        let own = std::env::current_exe().unwrap();
+        let name = "clock::tests::time_passes_while_the_machine_is_suspended";
+        let output = unshare(&own, &["--exact", name]).unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
     }
 
     #[test]

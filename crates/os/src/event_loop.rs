@@ -65,7 +65,7 @@ impl EventLoop {
         let what = || "wait for events".to_owned();
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).attempt(what)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).attempt(what)?;
+        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).attempt(what)?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).attempt(what)?;
         Ok(Self { epoll, timer, set: None, events: vec![EpollEvent::empty(); MOST], spin })
     }

@@ -3,7 +3,7 @@
 //! This crate provides [TUN and TAP devices](tun), [network namespaces](namespace), [addresses and routes](interface), an
 //! [event loop](event_loop), [datagrams in batches](udp), also to groups, [serial lines](serial), [pipes](pipe),
 //! [listening](tcp) for streams, [captures](capture) of frames, access limited to [a folder](folder),
-//! [real-time](realtime) scheduling, [signals] as events, and the permanent loss of [privileges]. It
+//! [real-time](realtime) scheduling, [signals] as events, and the permanent loss of [privileges], also in [part](confinement). It
 //! does not interpret packets. It holds unsafe code: calls that no library wraps suitably, and the code
 //! of a child before it becomes another program.
 //!
@@ -28,6 +28,8 @@ pub const IS_SUPPORTED: bool = cfg!(target_os = "linux");
 pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod confinement;
 #[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]

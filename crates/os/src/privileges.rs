@@ -102,8 +102,9 @@ pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
     let was_root = is_root();
     if was_root {
         let name = CString::new(account.name.as_str()).map_err(io::Error::from).attempt(what)?;
-        // While it has CAP_SETPCAP.
-        empty_bounding_set().attempt(|| "take capabilities from the bounding set".to_owned())?;
+        // While it has CAP_SETPCAP. Capabilities that are kept are for this process alone.
+        cut_bounding_set(CapabilitySet::empty())
+            .attempt(|| "take capabilities from the bounding set".to_owned())?;
         prctl::set_keepcaps(keep != Keep::Nothing).attempt(what)?;
         initgroups(&name, group).attempt(what)?;
         setresgid(group, group, group).attempt(what)?;
@@ -136,9 +137,9 @@ fn wait_to_be_alone() -> io::Result<()> {
     Err(io::Error::other("there are other threads, which would keep their privileges"))
 }
 
-/// Empties the bounding set: no program started later can get a capability. Kept ones are for this process alone.
-fn empty_bounding_set() -> io::Result<()> {
-    for capability in all() {
+/// Cuts the bounding set: no program started later can get another capability than these.
+pub(crate) fn cut_bounding_set(kept: CapabilitySet) -> io::Result<()> {
+    for capability in all().filter(|one| !kept.contains(*one)) {
         match rustix::thread::capability_is_in_bounding_set(capability) {
             Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
             Ok(false) => {}

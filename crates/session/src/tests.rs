@@ -12,6 +12,7 @@ mod keys;
 pub(super) mod nonces;
 mod own_addresses;
 mod public_keys;
+mod replays;
 mod restarts;
 mod room;
 mod sessions;

@@ -29,7 +29,6 @@ use std::path::{Path, PathBuf};
 use thinair_rohc::profile::coap::Base;
 
 #[cfg(target_os = "linux")]
-pub(crate) use inside::is_name_server;
 pub use inside::{STATUS_SOCKET, inside};
 pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;

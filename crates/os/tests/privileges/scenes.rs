@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use nix::unistd::{Gid, Uid, getgroups, setgid, setgroups, setuid};
+use thinair_os::confinement::{Rights, confine};
 use thinair_os::privileges::{Account, Keep, become_account, is_root};
 use thinair_os::{Interface, Namespace, Tun, TunKind};
 
@@ -16,12 +17,14 @@ const SCENE: &str = "THINAIR_TEST_SCENE";
 /// A user that every system has.
 const USER: &str = "nobody";
 
-const SCENES: [(&str, fn()); 5] = [
+const SCENES: [(&str, fn()); 7] = [
     ("nothing_is_left_and_nothing_comes_back", nothing_is_left),
     ("one_capability_can_be_kept", one_is_kept),
     ("the_owner_of_a_device_attaches_to_it", owner_attaches),
     ("who_is_the_user_already_gives_up_the_rest", user_gives_up),
     ("who_is_not_root_cannot_become_another", not_root),
+    ("a_confined_process_changes_networks_and_nothing_else", confined),
+    ("a_confined_process_keeps_what_it_asked_for", confined_with_rights),
 ];
 
 pub(crate) fn main() {
@@ -169,4 +172,54 @@ fn be(account: &Account) {
 fn enter(namespace: &Namespace) {
     let file = std::fs::File::open(namespace.called()).unwrap();
     nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+}
+
+/// Asserts that these are the capabilities, by their numbers.
+fn has_capabilities(numbers: &[u32]) {
+    let expected: u64 = numbers.iter().map(|number| 1 << number).sum();
+    for field in ["CapPrm", "CapEff", "CapBnd"] {
+        assert_eq!(u64::from_str_radix(&status(field), 16), Ok(expected), "{field}");
+    }
+    assert_eq!(["CapInh", "CapAmb"].map(|field| u64::from_str_radix(&status(field), 16).unwrap()), [0, 0]);
+}
+
+fn confined() {
+    let namespace = Namespace::create_unnamed().unwrap();
+    let tun = Tun::open_in(&namespace, "link0", TunKind::Tun).unwrap();
+    enter(&namespace);
+    let has_filter = confine(Rights::default()).unwrap();
+    assert!(has_filter, "Linux has filters of system calls on this processor");
+    // CAP_NET_ADMIN is number 12.
+    has_capabilities(&[12]);
+    assert_eq!((status("NoNewPrivs"), status("Seccomp")), ("1".to_owned(), "2".to_owned()));
+    Interface::named(tun.name()).unwrap().set_mtu(1_400).unwrap();
+    // Threads and programs are confined, too.
+    std::thread::spawn(move || {
+        has_capabilities(&[12]);
+        let line = "cat /proc/self/status | grep -E '^(Seccomp|CapEff|CapBnd):'";
+        let own = Command::new("sh").args(["-c", line]).output().unwrap();
+        let own = String::from_utf8(own.stdout).unwrap();
+        assert_eq!(own.matches("0000000000001000").count() + own.matches("Seccomp:\t2").count(), 3, "{own}");
+    })
+    .join()
+    .unwrap();
+    // Calls that are not permitted are those of an older system, whatever the user or the capabilities.
+    let refused = Some(libc::ENOSYS);
+    let error = |result: nix::Result<()>| result.err().map(|error| error as i32);
+    assert_eq!(error(nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWUSER)), refused);
+    let none = None::<&str>;
+    assert_eq!(error(nix::mount::mount(none, "/", none, nix::mount::MsFlags::MS_REMOUNT, none)), refused);
+    assert!(namespace.within(|| ()).is_err(), "namespaces stay shut");
+}
+
+fn confined_with_rights() {
+    let namespace = Namespace::create_unnamed().unwrap();
+    let shadow = std::fs::metadata("/etc/shadow").unwrap();
+    let rights = Rights { namespaces: true, files: true, devices: false, services: true };
+    confine(rights).unwrap();
+    // CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_KILL, CAP_NET_ADMIN, CAP_SYS_ADMIN.
+    has_capabilities(&[1, 2, 5, 12, 21]);
+    assert_eq!(std::fs::read("/etc/shadow").unwrap().len() as u64, shadow.len());
+    namespace.within(|| Interface::named("lo").unwrap().up().unwrap()).unwrap();
+    assert!(Namespace::create_unnamed().is_err(), "none can be created");
 }

@@ -6,6 +6,7 @@
 //! value, external authorization data, resumption. `lakers` expects valid points and lengths: `message` checks those that show.
 
 mod credential;
+mod crypto;
 mod identity;
 mod initiator;
 mod message;
@@ -16,8 +17,6 @@ mod tests;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lakers::EDHOCError;
-use lakers_crypto_rustcrypto::Crypto;
-use p256::elliptic_curve::rand_core::{CryptoRng, Error, RngCore};
 use thinair_coap::oscore::{Context, ContextError, ContextParameters};
 use zeroize::Zeroizing;
 
@@ -61,42 +60,13 @@ pub enum ExchangeError {
     Context(#[from] ContextError),
 }
 
-/// Cryptography of `lakers`, with random numbers of the system.
-type EdhocCrypto = Crypto<SystemRandom>;
-
-const fn crypto() -> EdhocCrypto {
-    Crypto::new(SystemRandom)
+/// Random octets of the system.
+fn random<const N: usize>() -> [u8; N] {
+    let mut octets = [0; N];
+    // It worked when the client or server started, and Linux never runs out of random numbers.
+    getrandom::fill(&mut octets).expect("the system has random numbers");
+    octets
 }
-
-/// Random numbers of the system, as the traits of `lakers` want them.
-#[derive(Clone, Copy, Debug)]
-struct SystemRandom;
-
-impl RngCore for SystemRandom {
-    fn next_u32(&mut self) -> u32 {
-        let mut octets = [0; 4];
-        self.fill_bytes(&mut octets);
-        u32::from_le_bytes(octets)
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        let mut octets = [0; 8];
-        self.fill_bytes(&mut octets);
-        u64::from_le_bytes(octets)
-    }
-
-    fn fill_bytes(&mut self, out: &mut [u8]) {
-        // It worked when the client or server started, and Linux never runs out of random numbers.
-        getrandom::fill(out).expect("the system has random numbers");
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Error> {
-        self.fill_bytes(out);
-        Ok(())
-    }
-}
-
-impl CryptoRng for SystemRandom {}
 
 /// Returns the context of a completed exchange: `exporter` returns octets for a label. RFC 9528, appendix A.1.
 fn context(

@@ -81,6 +81,11 @@ impl GroupSite {
         self.now = now;
     }
 
+    /// Starts again behind SIGKILL: the disk is as it was, and the clock has no other time.
+    pub(super) fn kill(&mut self, own: u8) {
+        self.restart(config(own));
+    }
+
     fn group(&mut self) -> &mut Group {
         let Seal::Group(group) = &mut self.seal else { unreachable!("all are groups") };
         group

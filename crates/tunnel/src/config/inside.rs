@@ -112,7 +112,7 @@ fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
 }
 
 /// True if the text is the address of a name server, or a search domain.
-pub(crate) fn is_name_server(text: &str) -> bool {
+fn is_name_server(text: &str) -> bool {
     let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.:".contains(&octet));
     !text.is_empty() && plain && !text.starts_with('-')
 }

@@ -27,14 +27,26 @@ const TABLES: u32 = 80_000_000;
 /// # Errors
 /// The namespace does not exist, or the system refuses it (CAP_NET_ADMIN).
 pub fn block(name: &str, inside: &Inside, carrier_ports: Option<PortRange>) -> Result<(), Error> {
+    let namespace = inside.namespace.as_deref().map(Namespace::open).transpose()?;
+    block_in(namespace.as_ref(), name, inside, carrier_ports)
+}
+
+/// [`block`] in a namespace that is open already.
+pub(super) fn block_in(
+    namespace: Option<&Namespace>,
+    name: &str,
+    inside: &Inside,
+    carrier_ports: Option<PortRange>,
+) -> Result<(), Error> {
     match inside.on_failure {
         OnFailure::Open => Ok(()),
-        OnFailure::Block => set(name, inside, &networks(&inside.routes), carrier_ports),
+        OnFailure::Block => set(namespace, name, &networks(&inside.routes), carrier_ports),
     }
 }
 
 /// Makes the networks of two configurations of a tunnel unreachable, while one replaces the other.
 pub(super) fn block_both(
+    namespace: Option<&Namespace>,
     name: &str,
     (before, after): (&Inside, &Inside),
     carrier_ports: Option<PortRange>,
@@ -43,7 +55,7 @@ pub(super) fn block_both(
         return Ok(());
     }
     let both: Vec<_> = before.routes.iter().chain(&after.routes).copied().collect();
-    set(name, after, &networks(&both), carrier_ports)
+    set(namespace, name, &networks(&both), carrier_ports)
 }
 
 /// Makes the networks of a tunnel reachable again. Returns the number of routing rules removed.
@@ -51,6 +63,11 @@ pub(super) fn block_both(
 /// # Errors
 /// The namespace does not exist, or the system refuses it (CAP_NET_ADMIN).
 pub fn lift(name: &str, namespace: Option<&str>) -> Result<usize, Error> {
+    lift_in(namespace.map(Namespace::open).transpose()?.as_ref(), name)
+}
+
+/// [`lift`] in a namespace that is open already.
+pub(super) fn lift_in(namespace: Option<&Namespace>, name: &str) -> Result<usize, Error> {
     let table = table_of(name);
     within(namespace, || {
         let ours = priorities_of(table)?;
@@ -66,15 +83,15 @@ pub fn lift(name: &str, namespace: Option<&str>) -> Result<usize, Error> {
 }
 
 fn set(
+    namespace: Option<&Namespace>,
     name: &str,
-    inside: &Inside,
     networks: &[Prefix],
     carrier_ports: Option<PortRange>,
 ) -> Result<(), Error> {
     let table = table_of(name);
     // The carrier is in the namespace of the daemon.
-    let carrier_ports = carrier_ports.filter(|_| inside.namespace.is_none());
-    within(inside.namespace.as_deref(), || {
+    let carrier_ports = carrier_ports.filter(|_| namespace.is_none());
+    within(namespace, || {
         for &to in networks {
             match unreachable::add(table, to) {
                 // Without IPv6 nothing leaves by it.
@@ -139,11 +156,11 @@ fn table_of(name: &str) -> u32 {
 }
 
 fn within<T: Send>(
-    namespace: Option<&str>,
+    namespace: Option<&Namespace>,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
     match namespace {
-        Some(namespace) => Namespace::open(namespace)?.within(work)?,
+        Some(namespace) => namespace.within(work)?,
         None => work(),
     }
 }

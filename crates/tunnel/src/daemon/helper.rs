@@ -3,23 +3,25 @@
 //!
 //! The daemon is exposed to the network, so it runs as a user without privileges. Privileged operations are
 //! requested from the helper: addresses, routes and the MTU of the interface, opening a serial line again,
-//! reading the configuration and its key files again. The helper accepts no path, no command and no name of
-//! an interface from the daemon, and validates addresses. It outlives the daemon for a moment, so that
+//! reading the configuration and its key files again. The helper accepts no path, no command, no name of
+//! an interface, no address, no route and no name server from the daemon, but only those of configurations that
+//! it has read itself, and is [confined](confinement) to what it does. It outlives the daemon for a moment, so that
 //! routing rules and name servers are removed even if the daemon was killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use thinair_os::confinement::Rights;
 use thinair_os::helper::{self, HelperSocket};
 use thinair_os::rule::PortRange;
-use thinair_os::{Error, Namespace, Serial, privileges};
+use thinair_os::{Error, Namespace, Serial, confinement};
 use thinair_session::Keys;
 use zeroize::Zeroizing;
 
@@ -28,7 +30,7 @@ use super::host::{Host, remove_stale_rules, tunnel_name};
 use super::name_servers::NameServers;
 use super::run_folder;
 use crate::key_file::{self, KeyFileError};
-use crate::site_config::{Carrier, Inside, SiteConfig};
+use crate::site_config::{Carrier, Inside, Others, SiteConfig};
 
 /// The longest time of a change to the host, as name servers are set by programs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,9 +59,13 @@ pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
 /// Request of the daemon, which follows its number.
 #[derive(Debug, Deserialize, Serialize)]
 enum Request {
-    SetUp { mtu: u16, carrier_ports: Option<PortRange> },
+    SetUp {
+        mtu: u16,
+        carrier_ports: Option<PortRange>,
+    },
     SetMtu(u16),
-    Change { addresses: Vec<(IpAddr, u8)>, routes: Vec<(IpAddr, u8)>, dns: Vec<String> },
+    /// To the configuration that was read by the request of this number.
+    Change(u64),
     OpenLine,
     End,
     Load,
@@ -95,6 +101,8 @@ pub(super) enum Late {
 /// A configuration that was read again.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Loaded {
+    /// Number of the request.
+    pub(super) number: u64,
     /// Its files, and their texts.
     pub(super) files: Files,
     /// Addresses of the hosts in it.
@@ -144,9 +152,9 @@ impl Helper {
         folder: Option<PathBuf>,
         source: Option<Arc<Source>>,
     ) -> Result<Self, Error> {
-        let (inside, carrier) = (config.inside.clone(), config.carrier.clone());
+        let config = config.clone();
         let process = helper::start(move |line| {
-            serve(line, inside, carrier, folder.clone(), source);
+            serve(line, config, folder.clone(), source);
             if let Some(folder) = folder {
                 run_folder::clear(&folder);
             }
@@ -164,10 +172,9 @@ impl Helper {
         self.ask(&Request::SetMtu(mtu)).map(drop)
     }
 
-    /// Replaces addresses, routes and name servers by those of `inside`.
-    pub(super) fn change(&mut self, inside: &Inside) -> Result<(), Error> {
-        let Inside { addresses, routes, dns, .. } = inside.clone();
-        self.ask(&Request::Change { addresses, routes, dns }).map(drop)
+    /// Replaces addresses, routes and name servers by those of this configuration.
+    pub(super) fn change(&mut self, loaded: &Loaded) -> Result<(), Error> {
+        self.ask(&Request::Change(loaded.number)).map(drop)
     }
 
     /// Opens and configures the serial line of the configuration.
@@ -287,26 +294,89 @@ fn refused(refusal: &Refusal) -> Error {
     Error::new(what, io::Error::new(kind, why.to_owned()))
 }
 
-/// Serves the daemon until it ends.
-fn serve(
-    mut line: HelperSocket,
-    inside: Inside,
-    carrier: Carrier,
-    folder: Option<PathBuf>,
-    source: Option<Arc<Source>>,
-) {
-    // Keys are in this memory while they are read again.
-    if let Err(error) = privileges::hide_memory() {
-        tracing::debug!(%error, "the memory of the helper is not hidden");
+/// Values of configurations that the helper has read.
+#[derive(Debug)]
+struct Known {
+    /// Number of the last configuration that was read again, and its interface.
+    last: Option<(u64, Inside)>,
+    /// Hosts of all of them.
+    hosts: BTreeSet<(String, u16)>,
+}
+
+impl Known {
+    fn new(config: &SiteConfig) -> Self {
+        Self { last: None, hosts: hosts(config).collect() }
     }
+
+    fn add(&mut self, number: u64, config: SiteConfig) {
+        self.hosts.extend(hosts(&config));
+        self.last = Some((number, config.inside));
+    }
+
+    /// Returns the interface of the configuration with this number.
+    fn inside(&self, number: u64) -> Result<Inside, Error> {
+        let last = self.last.as_ref().filter(|(last, _)| *last == number);
+        let missing = || {
+            let why = "the configuration was read again meanwhile; reload it once more";
+            Error::new("change addresses and routes", io::Error::other(why))
+        };
+        last.map(|(_, inside)| inside.clone()).ok_or_else(missing)
+    }
+}
+
+/// Hosts of a configuration that have names.
+fn hosts(config: &SiteConfig) -> impl Iterator<Item = (String, u16)> {
+    let peers = match &config.others {
+        Others::Peers(peers) => &peers[..],
+        Others::Mesh(_) => &[],
+    };
+    peers.iter().filter_map(|peer| peer.host.clone())
+}
+
+/// True for ports that the carrier of a configuration can have: its own one, and a neighbor from which NATs are probed.
+fn can_have_ports(carrier: &Carrier, ports: Option<PortRange>) -> bool {
+    match (carrier, ports) {
+        (_, None) => true,
+        (Carrier::Udp { listen, .. }, Some((first, last))) => {
+            let own = listen.port();
+            first <= last && last - first <= 1 && (own == 0 || (first..=last).contains(&own))
+        }
+        (Carrier::Serial { .. } | Carrier::File { .. }, Some(_)) => false,
+    }
+}
+
+/// Rights that the helper of a configuration needs to change the host.
+fn rights(config: &SiteConfig, has_source: bool) -> Rights {
+    Rights {
+        namespaces: config.inside.namespace.is_some(),
+        files: has_source,
+        devices: matches!(config.carrier, Carrier::Serial { .. }),
+        services: !config.inside.dns.is_empty(),
+    }
+}
+
+/// Serves the daemon until it ends.
+fn serve(mut line: HelperSocket, config: SiteConfig, folder: Option<PathBuf>, source: Option<Arc<Source>>) {
     // A failed cleanup is repeated by the next start.
-    let mut host = match Host::new(inside, folder) {
+    let mut host = match Host::new(config.inside.clone(), folder) {
         Ok(host) => host,
         Err(error) => {
             tracing::error!("{}", words(&error));
             return;
         }
     };
+    // Nothing of the network has been read before.
+    match confinement::confine(rights(&config, source.is_some())) {
+        Ok(true) => {}
+        Ok(false) => tracing::info!("system calls of the helper are not filtered: the system does not permit it"),
+        Err(error) => {
+            tracing::error!("{}", words(&error));
+            return;
+        }
+    }
+    let known = Arc::new(Mutex::new(Known::new(&config)));
+    let look_up = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    let carrier = config.carrier;
     loop {
         let Ok(Some((message, _))) = line.receive(None) else { return };
         let (number, request) = match serde_json::from_slice(message) {
@@ -318,23 +388,36 @@ fn serve(
         };
         let mut file = None;
         let done = match request {
-            Request::SetUp { mtu, carrier_ports } => host.set_up(mtu, carrier_ports),
+            Request::SetUp { mtu, carrier_ports } if can_have_ports(&carrier, carrier_ports) => {
+                host.set_up(mtu, carrier_ports)
+            }
+            Request::SetUp { .. } => Err(Error::new("except such ports", io::ErrorKind::InvalidInput)),
             Request::SetMtu(mtu) => host.set_mtu(mtu),
-            Request::Change { addresses, routes, dns } => host.change(addresses, routes, dns),
+            Request::Change(number) => look_up().inside(number).and_then(|inside| host.change(inside)),
             Request::End => host.end(),
             Request::OpenLine => open_line(&carrier).map(|line| file = Some(line)),
             Request::Load => {
-                let source = source.clone();
+                let (source, known) = (source.clone(), Arc::clone(&known));
                 answer_later(&line, move || {
-                    Late::Loaded(source.ok_or_else(no_file).and_then(|it| load(&it)))
+                    let loaded = source.ok_or_else(no_file).and_then(|it| load(&it, number));
+                    Late::Loaded(loaded.map(|(loaded, config)| {
+                        known.lock().unwrap_or_else(PoisonError::into_inner).add(number, config);
+                        loaded
+                    }))
                 });
                 continue;
             }
             Request::Resolve(name, port) => {
-                answer_later(&line, move || {
-                    let found = crate::config::system_resolver(&name, port).unwrap_or_default();
-                    Late::Resolved(name, port, found)
-                });
+                let host = (name, port);
+                if look_up().hosts.contains(&host) {
+                    answer_later(&line, move || {
+                        let (name, port) = host;
+                        let found = crate::config::system_resolver(&name, port).unwrap_or_default();
+                        Late::Resolved(name, port, found)
+                    });
+                } else {
+                    tracing::error!("the daemon asks for a host that no configuration has");
+                }
                 continue;
             }
         };
@@ -398,7 +481,7 @@ pub fn clean_up(folder: &std::path::Path, namespace: Option<&str>) -> Result<usi
 }
 
 /// Reads the configuration and its key files, as at the start.
-fn load(source: &Source) -> Result<Loaded, String> {
+fn load(source: &Source, number: u64) -> Result<(Loaded, SiteConfig), String> {
     let files = (source.files)()?;
     let hosts = std::cell::RefCell::new(BTreeMap::new());
     let config = (source.config)(&files, &|host, port| {
@@ -411,7 +494,7 @@ fn load(source: &Source) -> Result<Loaded, String> {
         Ok::<_, String>((path, text))
     };
     let keys = config.key_files().into_iter().map(read).collect::<Result<_, _>>()?;
-    Ok(Loaded { files, hosts: hosts.into_inner(), keys })
+    Ok((Loaded { number, files, hosts: hosts.into_inner(), keys }, config))
 }
 
 /// An error with its chain of causes.
@@ -450,5 +533,57 @@ mod tests {
         assert!(requests.next_late(&mut ours).unwrap().is_none(), "no message");
         drop(theirs);
         assert!(requests.next_late(&mut ours).is_err(), "it has ended");
+    }
+
+    /// A configuration of a UDP carrier.
+    fn config(inside: &str, peer: &str) -> SiteConfig {
+        let text = format!(
+            "[inside]\naddress = [\"10.9.0.1/24\"]\n{inside}\n[carrier]\nurl = \"udp://:7000\"\n\
+             [security]\nkey = \"pair.key\"\n[[peer]]\nname = \"field\"\naddress = \"{peer}\"\n"
+        );
+        let settings =
+            crate::config::Settings::read(std::path::Path::new("/etc/thinair/sat.toml"), &text).unwrap();
+        let surroundings = crate::config::Surroundings {
+            runtime: None,
+            state: PathBuf::new(),
+            templates: &|_| unreachable!("there are none"),
+            tariff: &|_| unreachable!("there is none"),
+            resolve: &|_, port| Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))]),
+        };
+        crate::config::site_config(&settings, &surroundings).unwrap()
+    }
+
+    #[test]
+    fn only_values_of_configurations_that_were_read_are_accepted() {
+        let mut known = Known::new(&config("", "field.example:7000"));
+        let host = |name: &str| (name.to_owned(), 7_000);
+        assert!(
+            known.hosts.contains(&host("field.example")) && !known.hosts.contains(&host("other.example"))
+        );
+        // Nothing was read again.
+        assert!(known.inside(0).is_err() && known.inside(1).is_err());
+        known.add(3, config("route = [\"10.30.0.0/16\"]", "other.example:7000"));
+        assert_eq!(known.inside(3).unwrap().routes, [("10.30.0.0".parse().unwrap(), 16)]);
+        assert!(known.hosts.contains(&host("field.example")) && known.hosts.contains(&host("other.example")));
+        known.add(5, config("", "field.example:7000"));
+        let error = words(&known.inside(3).unwrap_err());
+        assert!(error.contains("reload it once more"), "{error}");
+    }
+
+    #[test]
+    fn only_ports_of_the_carrier_stay_outside() {
+        let carrier = config("", "192.0.2.1:7000").carrier;
+        for (ports, is_possible) in [
+            (None, true),
+            (Some((7_000, 7_000)), true),
+            (Some((7_000, 7_001)), true),
+            (Some((6_999, 7_000)), true),
+            (Some((7_001, 7_001)), false),
+            (Some((7_000, 7_002)), false),
+            (Some((1, 65_535)), false),
+            (Some((7_000, 6_999)), false),
+        ] {
+            assert_eq!(can_have_ports(&carrier, ports), is_possible, "{ports:?}");
+        }
     }
 }

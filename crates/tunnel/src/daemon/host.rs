@@ -60,7 +60,7 @@ impl Host {
         let name = folder.as_deref().and_then(tunnel_name).unwrap_or(&config.name).to_owned();
         let names = NameServers::new(folder);
         let host = Self { config, namespace, names, name, carrier_ports: None, set: None };
-        block::block(&host.name, &host.config, None)?;
+        host.block(None)?;
         host.names.restore();
         match host.within(remove_stale_rules) {
             Ok(0) => {}
@@ -79,6 +79,10 @@ impl Host {
         }
     }
 
+    fn block(&self, carrier_ports: Option<PortRange>) -> Result<(), Error> {
+        block::block_in(self.namespace.as_ref(), &self.name, &self.config, carrier_ports)
+    }
+
     /// Sets MTU, addresses and routes of the interface, and forgets those of its lost predecessor.
     /// `carrier_ports`: ports of the UDP sockets whose datagrams must not enter the tunnel.
     ///
@@ -87,7 +91,7 @@ impl Host {
     pub(super) fn set_up(&mut self, mtu: u16, carrier_ports: Option<PortRange>) -> Result<(), Error> {
         self.restore();
         self.carrier_ports = carrier_ports;
-        block::block(&self.name, &self.config, carrier_ports)?;
+        self.block(carrier_ports)?;
         let config = &self.config;
         let interface = self.within(|| bring_up(config, mtu))?;
         let priority = self.within(free_priority)?;
@@ -107,31 +111,23 @@ impl Host {
         self.within(|| interface.set_mtu(mtu.into()))
     }
 
-    /// Replaces addresses, routes and name servers of the configuration.
+    /// Replaces addresses, routes and name servers by those of another configuration.
     ///
     /// # Errors
     /// The system refuses a change. Changes made before it are undone.
-    pub(super) fn change(
-        &mut self,
-        addresses: Vec<Prefix>,
-        routes: Vec<Prefix>,
-        dns: Vec<String>,
-    ) -> Result<(), Error> {
-        // They become arguments of programs.
-        if !dns.iter().all(|name| crate::config::is_name_server(name)) {
-            return Err(Error::new("set name servers", io::ErrorKind::InvalidInput));
-        }
+    pub(super) fn change(&mut self, to: site_config::Inside) -> Result<(), Error> {
         let before = self.config.clone();
+        let site_config::Inside { addresses, routes, dns, .. } = to;
         let after = site_config::Inside { addresses, routes, dns, ..before.clone() };
         // Unreachable are those of both, so that there is no moment without either.
-        block::block_both(&self.name, (&before, &after), self.carrier_ports)?;
+        block::block_both(self.namespace.as_ref(), &self.name, (&before, &after), self.carrier_ports)?;
         let done = self.replace(&before, &after);
         if done.is_ok() {
             self.config = after;
         } else if let Err(error) = self.replace(&after, &before) {
             tracing::warn!(%error, "a change that failed is not undone completely");
         }
-        block::block(&self.name, &self.config, self.carrier_ports)?;
+        self.block(self.carrier_ports)?;
         done
     }
 
@@ -139,7 +135,7 @@ impl Host {
     pub(super) fn end(&mut self) -> Result<(), Error> {
         self.restore();
         match self.config.on_failure {
-            OnFailure::Block => block::lift(&self.name, self.config.namespace.as_deref()).map(drop),
+            OnFailure::Block => block::lift_in(self.namespace.as_ref(), &self.name).map(drop),
             OnFailure::Open => Ok(()),
         }
     }
@@ -393,7 +389,8 @@ mod tests {
             queue: None,
             segments: None,
         };
-        let mut host = Host::new(config, None).unwrap();
+        let mut host = Host::new(config.clone(), None).unwrap();
+        let with = |addresses, routes| site_config::Inside { addresses, routes, ..config.clone() };
         host.set_up(1_400, None).unwrap();
         let sources = || ["10.30.1.1", "fd00:30::1"].map(|to| source(&namespace, to));
         let are = |four: &str, six: &str| [Some(four.to_owned()), Some(six.to_owned())];
@@ -406,17 +403,17 @@ mod tests {
             ("10.4.0.1", "fd00:8::2", "10.8.0.2/24"),
         ] {
             let addresses = prefixes(&[&format!("{four}/24"), &format!("{six}/64"), more]);
-            host.change(addresses, prefixes(&routes), Vec::new()).unwrap();
+            host.change(with(addresses, prefixes(&routes))).unwrap();
             assert_eq!(sources(), are(four, six));
         }
         // The second address is that of another interface.
         for _ in 0..2 {
             let taken = prefixes(&["10.3.0.1/24", "10.7.0.1/24"]);
-            assert!(host.change(taken, prefixes(&["10.30.0.0/16", "10.31.0.0/16"]), Vec::new()).is_err());
+            assert!(host.change(with(taken, prefixes(&["10.30.0.0/16", "10.31.0.0/16"]))).is_err());
             assert_eq!(sources(), are("10.4.0.1", "fd00:8::2"));
             assert_eq!([source(&namespace, "10.31.1.1"), source(&namespace, "10.3.0.9")], [None, None]);
         }
-        host.change(prefixes(&["10.9.0.1/24"]), prefixes(&["10.31.0.0/16"]), Vec::new()).unwrap();
+        host.change(with(prefixes(&["10.9.0.1/24"]), prefixes(&["10.31.0.0/16"]))).unwrap();
         assert_eq!(source(&namespace, "10.31.1.1").as_deref(), Some("10.9.0.1"));
         assert_eq!(sources(), [None, None]);
     }

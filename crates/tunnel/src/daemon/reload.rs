@@ -139,7 +139,7 @@ impl Daemon {
         let before = self.config.inside.clone();
         let after = &config.inside;
         if (&before.addresses, &before.routes, &before.dns) != (&after.addresses, &after.routes, &after.dns) {
-            self.helper.change(after).map_err(|error| words(&error))?;
+            self.helper.change(loaded).map_err(|error| words(&error))?;
             changes.extend(difference("address", &before.addresses, &after.addresses, shown));
             changes.extend(difference("route", &before.routes, &after.routes, shown));
             changes.extend(difference("name server", &before.dns, &after.dns, String::clone));

@@ -10,6 +10,7 @@
 
 mod block;
 mod flows;
+mod helper;
 mod input;
 mod line;
 mod names;

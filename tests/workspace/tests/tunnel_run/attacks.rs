@@ -114,7 +114,7 @@ fn garbage_leaves_no_trace() {
     let bench = TunnelBench::started("garbage", CarrierKind::UDP, Between::Relay, &[]);
     assert!(ping(&bench, 0, 50, 100).is_some() && ping(&bench, 1, 50, 1_000).is_some());
     let kept = bench.relay().kept();
-    let mut garbage = Garbage { random: RelayRandom(0x6a7b), pool: RelayRandom(9).octets(1 << 20), kept };
+    let mut garbage = Garbage::new(0x6a7b, kept);
     let (end, socket) = (bench.end(1), bench.relay().socket(1));
     let to = SocketAddr::from(([127, 0, 0, 1], 7_002));
     // Allocates everything once.
@@ -154,14 +154,18 @@ fn datagrams(end: &TunnelDaemon) -> u64 {
 }
 
 /// Source of garbage.
-struct Garbage {
+pub(crate) struct Garbage {
     random: RelayRandom,
     pool: Vec<u8>,
     /// Previously valid datagrams.
-    kept: Vec<Vec<u8>>,
+    pub(crate) kept: Vec<Vec<u8>>,
 }
 
 impl Garbage {
+    pub(crate) fn new(seed: u64, kept: Vec<Vec<u8>>) -> Self {
+        Self { random: RelayRandom(seed), pool: RelayRandom(9).octets(1 << 20), kept }
+    }
+
     /// Sends this many datagrams, not faster than they are received.
     fn send(&mut self, socket: &std::net::UdpSocket, to: SocketAddr, end: &TunnelDaemon, count: usize) {
         let mut batch = vec![Vec::new(); udp::MOST];
@@ -184,7 +188,7 @@ impl Garbage {
         }
     }
 
-    fn fill(&mut self, datagram: &mut Vec<u8>) {
+    pub(crate) fn fill(&mut self, datagram: &mut Vec<u8>) {
         let random = &mut self.random;
         let len = random.below(1_473);
         let start = random.below(self.pool.len() - len);

@@ -4,8 +4,8 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,8 +14,15 @@ use thinair_os::{Interface, Namespace, Tun, TunKind};
 
 use super::relay::Relay;
 
+/// Time of a soak in seconds, as `THINAIR_SOAK` has it; 0 without one.
+pub(crate) fn soak() -> u64 {
+    std::env::var("THINAIR_SOAK").map_or(0, |seconds| seconds.parse().unwrap())
+}
+
 /// Time limit of a daemon in seconds, even if the test is killed.
-const LIMIT: &str = "170";
+fn limit() -> String {
+    (170 + soak()).to_string()
+}
 
 /// Interface of each end.
 pub(crate) const TUN: &str = "air0";
@@ -139,7 +146,7 @@ impl TunnelDaemon {
     pub(crate) fn start(outside: &Namespace, folder: &BenchFolder, name: &str, arguments: &[String]) -> Self {
         let (status, log) = (folder.path(&format!("{name}.sock")), folder.path(&format!("{name}.log")));
         let mut command = Command::new("timeout");
-        command.args(["--signal", "KILL", LIMIT, thinair().unwrap(), "tunnel", "run"]).args(arguments);
+        command.args(["--signal", "KILL", &limit(), thinair().unwrap(), "tunnel", "run"]).args(arguments);
         // Long queue: a busy machine delays packets, of which the system must lose none.
         command.args(["--tun", TUN, "--queue", "20000", "--status", &status]);
         command.env("STATE_DIRECTORY", folder.path(&format!("{name}.state")));
@@ -287,7 +294,7 @@ pub(crate) struct TunnelBench {
     arguments: [Vec<String>; 2],
     pub(crate) inside: [Namespace; 2],
     pub(crate) outside: Namespace,
-    relay: Option<Relay>,
+    relay: Option<Arc<Relay>>,
     pub(crate) folder: BenchFolder,
 }
 
@@ -350,7 +357,7 @@ impl TunnelBench {
             side += 1;
             arguments
         });
-        Self { ends: [None, None], arguments, inside, outside, relay, folder }
+        Self { ends: [None, None], arguments, inside, outside, relay: relay.map(Arc::new), folder }
     }
 
     /// Creates two ends, starts both, and waits until they are connected.
@@ -389,8 +396,13 @@ impl TunnelBench {
         self.ends[side].as_ref().unwrap()
     }
 
-    pub(crate) fn relay(&self) -> &Relay {
+    pub(crate) fn relay(&self) -> &Arc<Relay> {
         self.relay.as_ref().unwrap()
+    }
+
+    /// Number of sessions that an end has had since its start.
+    pub(crate) fn sessions(&self, side: usize) -> u64 {
+        self.end(side).status()["peers"][0]["sessions"].as_u64().unwrap()
     }
 
     /// True if a ping gets through, in each direction and by each version of IP, within this many seconds.

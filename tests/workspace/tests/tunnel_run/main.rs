@@ -10,12 +10,14 @@
 
 mod attacks;
 mod bench;
+mod floods;
 mod life;
 mod mesh;
 mod offloads;
 mod public_keys;
 mod relay;
 mod restart;
+mod soak;
 mod traffic;
 
 use std::time::Duration;

@@ -77,6 +77,8 @@ struct RelayState {
     lost: AtomicU64,
     damaged: AtomicU64,
     kept: Mutex<VecDeque<Vec<u8>>>,
+    /// True if datagrams to end B come from another port.
+    has_moved: AtomicBool,
 }
 
 /// Relay, ended on drop.
@@ -84,8 +86,9 @@ struct RelayState {
 pub(crate) struct Relay {
     shared: Arc<RelayState>,
     threads: Vec<JoinHandle<()>>,
-    /// Sockets that face the ends.
+    /// Sockets that face the ends, and a second one for end B.
     sockets: Vec<Arc<UdpSocket>>,
+    ends: Vec<SocketAddr>,
 }
 
 impl Relay {
@@ -96,24 +99,25 @@ impl Relay {
         ends: [SocketAddr; 2],
     ) -> Self {
         let shared = Arc::new(RelayState::default());
-        let bound = sockets.map(|address| {
+        let elsewhere = SocketAddr::new(sockets[1].ip(), 0);
+        let bound = [sockets[0], sockets[1], elsewhere].map(|address| {
             let socket = namespace.within(|| UdpSocket::bind(address)).unwrap().unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
             let _ = thinair_os::udp::set_receive_room(&socket, 4 << 20);
             Arc::new(socket)
         });
-        let threads = (0..2).map(|side| {
+        let threads = [(0, [1, 2]), (1, [0, 0]), (2, [0, 0])].map(|(near, far)| {
             let (shared, bound) = (Arc::clone(&shared), bound.clone());
             std::thread::spawn(move || {
                 let way = RelayDirection {
-                    near: (&bound[side], ends[side]),
-                    far: (&bound[1 - side], ends[1 - side]),
+                    near: (&bound[near], ends[near.min(1)]),
+                    far: far.map(|far| &*bound[far]),
+                    to: ends[far[0]],
                 };
-                carry_datagrams(&shared, &way, RelayRandom(0x5eed + side as u64));
+                carry_datagrams(&shared, &way, RelayRandom(0x5eed + near as u64));
             })
         });
-        let threads = threads.collect();
-        Self { shared, threads, sockets: bound.to_vec() }
+        Self { shared, threads: threads.into(), sockets: bound.to_vec(), ends: ends.to_vec() }
     }
 
     /// Creates a relay between two lines.
@@ -123,12 +127,22 @@ impl Relay {
             let shared = Arc::clone(&shared);
             move || carry_octets(&shared, &lines)
         });
-        Self { shared, threads: vec![thread], sockets: Vec::new() }
+        Self { shared, threads: vec![thread], sockets: Vec::new(), ends: Vec::new() }
     }
 
     /// Sets the impairments from now on.
     pub(crate) fn set(&self, harm: Harm) {
         *self.shared.harm.lock().unwrap() = harm;
+    }
+
+    /// Moves end A to another port, or back, as end B sees it.
+    pub(crate) fn roam(&self) {
+        self.shared.has_moved.fetch_xor(true, Ordering::Relaxed);
+    }
+
+    /// Sends a datagram to an end, in the name of the other one. Returns whether it left.
+    pub(crate) fn send(&self, side: usize, datagram: &[u8]) -> bool {
+        self.sockets[side].send_to(datagram, self.ends[side]).is_ok()
     }
 
     /// Number of datagrams, or octets, that were lost and damaged.
@@ -156,10 +170,12 @@ impl Drop for Relay {
     }
 }
 
-/// One direction of datagrams: the relay's socket on either side, and the end there.
+/// One direction of datagrams: the relay's socket and the end on this side, its sockets on the other side, before and after a move, and the
+/// end there.
 struct RelayDirection<'a> {
     near: (&'a UdpSocket, SocketAddr),
-    far: (&'a UdpSocket, SocketAddr),
+    far: [&'a UdpSocket; 2],
+    to: SocketAddr,
 }
 
 fn carry_datagrams(shared: &RelayState, way: &RelayDirection<'_>, mut random: RelayRandom) {
@@ -168,8 +184,9 @@ fn carry_datagrams(shared: &RelayState, way: &RelayDirection<'_>, mut random: Re
     while !shared.stop.load(Ordering::Relaxed) {
         let received = way.near.0.recv_from(&mut room);
         let harm = *shared.harm.lock().unwrap();
+        let far = way.far[usize::from(shared.has_moved.load(Ordering::Relaxed))];
         while later.front().is_some_and(|(at, _)| *at <= Instant::now()) {
-            let _ = way.far.0.send_to(&later.pop_front().unwrap().1, way.far.1);
+            let _ = far.send_to(&later.pop_front().unwrap().1, way.to);
         }
         let Ok((len, from)) = received else { continue };
         if from != way.near.1 {
@@ -197,7 +214,7 @@ fn carry_datagrams(shared: &RelayState, way: &RelayDirection<'_>, mut random: Re
             shared.damaged.fetch_add(1, Ordering::Relaxed);
             random.flip_a_bit(datagram);
         }
-        let _ = way.far.0.send_to(datagram, way.far.1);
+        let _ = far.send_to(datagram, way.to);
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) const FLOWS: [DatagramFlow; 4] = [
 
 /// Content of a datagram: its number, and octets that depend on the number. From a few octets to more than fit into
 /// some carriers at once.
-fn content(port: u16, number: u64) -> Vec<u8> {
+pub(crate) fn content(port: u16, number: u64) -> Vec<u8> {
     let mut random = RelayRandom(number << 16 | u64::from(port));
     let len = random.below(1_200);
     let mut octets = number.to_be_bytes().to_vec();

@@ -3,11 +3,11 @@
 
 use std::fmt::{self, Write as _};
 
-use p256::elliptic_curve::sec1::ToEncodedPoint as _;
+use p256::elliptic_curve::Generate as _;
+use p256::elliptic_curve::sec1::ToSec1Point as _;
 use p256::{PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
-use super::SystemRandom;
 use super::message::is_point;
 
 /// Octets of a private key, and of a coordinate of a public key.
@@ -29,8 +29,7 @@ pub struct PrivateKey(Box<Zeroizing<[u8; KEY]>>);
 impl PrivateKey {
     /// Creates a key from random numbers of the system.
     pub fn random() -> Self {
-        let mut random = SystemRandom;
-        Self(Box::new(Zeroizing::new(SecretKey::random(&mut random).to_bytes().into())))
+        Self(Box::new(Zeroizing::new(SecretKey::generate().to_bytes().into())))
     }
 
     /// Decodes a COSE_Key of this kind: `{1: 2, -1: 1, -4: h'...'}`.
@@ -53,7 +52,7 @@ impl PrivateKey {
 
     /// Returns the credential of the key. The kid has 1 to 7 octets, and the subject at most 23.
     pub fn credential(&self, kid: &[u8], subject: &str) -> Option<Credential> {
-        let point = self.public().to_encoded_point(false);
+        let point = self.public().to_sec1_point(false);
         let head = |major: u8, len: usize, most: usize| (len <= most).then_some([major | len as u8]);
         let octets: [&[u8]; 10] = [
             // {2: subject, 8: {1: {1: 2, 2: kid, -1: 1, -2: x, -3: y}}}
@@ -73,7 +72,7 @@ impl PrivateKey {
 
     /// True if a credential is of this key.
     pub fn is_of(&self, credential: &Credential) -> bool {
-        let point = self.public().to_encoded_point(false);
+        let point = self.public().to_sec1_point(false);
         point.x().is_some_and(|x| **x == credential.key())
     }
 

@@ -3,7 +3,8 @@
 use lakers::{ConnId, CredentialTransfer, EDHOCMethod, EDHOCSuite, EdhocInitiator, EdhocInitiatorWaitM2};
 use thinair_coap::oscore::Context;
 
-use super::{EdhocCrypto, ExchangeError, Identity, context, crypto, guarded, message, reason};
+use super::crypto::EdhocCrypto;
+use super::{ExchangeError, Identity, context, guarded, message, reason};
 
 /// An Initiator that waits for message 2.
 pub struct Initiator {
@@ -15,7 +16,7 @@ impl Initiator {
     /// Begins an exchange, with a connection identifier of one octet that no other context of this end has as its Recipient ID.
     /// Returns the payload of the request.
     pub fn new(id: u8) -> (Self, Vec<u8>) {
-        let initiator = EdhocInitiator::new(crypto(), EDHOCMethod::StatStat, EDHOCSuite::CipherSuite2);
+        let initiator = EdhocInitiator::new(EdhocCrypto, EDHOCMethod::StatStat, EDHOCSuite::CipherSuite2);
         let id_1 = ConnId::from_slice(&[id]);
         let (state, message_1) =
             initiator.prepare_message_1(id_1, &None).expect("a message 1 without data has 37 octets");

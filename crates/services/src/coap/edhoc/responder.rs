@@ -11,8 +11,9 @@ use thinair_coap::oscore::{Established, KeyExchange};
 use thinair_coap::{Code, Endpoint, Received, Response, code};
 use thinair_wire::time::Instant;
 
+use super::crypto::EdhocCrypto;
 use super::initiator::TRUE;
-use super::{EdhocCrypto, ExchangeError, Identity, context, crypto, guarded, message, reason, short_ids};
+use super::{ExchangeError, Identity, context, guarded, message, reason, short_ids};
 
 /// Largest number of exchanges under way; a further one ends the oldest.
 pub const MAX_EXCHANGES: usize = 32;
@@ -131,7 +132,7 @@ impl State {
         let message_1 = message::message_1(message_1)?;
         let Identity { key, credential, .. } = &self.identity;
         let responder =
-            EdhocResponder::new(crypto(), EDHOCMethod::StatStat, key.octets(), credential.inner());
+            EdhocResponder::new(EdhocCrypto, EDHOCMethod::StatStat, key.octets(), credential.inner());
         let why = |error| reason(&error, 1, "its credential");
         let (state, initiator, data) = guarded(1, || responder.process_message_1(&message_1).map_err(why))?;
         if data.is_some_and(|data| data.is_critical) {
@@ -189,13 +190,12 @@ impl State {
 
 /// Returns a connection identifier that is free: of one octet, which takes one in a message, while there is one.
 fn free_id(is_free: impl Fn(&Vec<u8>) -> bool) -> Vec<u8> {
-    let mut random = super::SystemRandom;
-    let mut next = || p256::elliptic_curve::rand_core::RngCore::next_u64(&mut random).to_le_bytes();
-    let short = short_ids(next()[0]).map(|id| vec![id]).find(&is_free);
+    let [first] = super::random();
+    let short = short_ids(first).map(|id| vec![id]).find(&is_free);
     short.unwrap_or_else(|| {
         // Few of 2^24 are taken.
         loop {
-            let id = next()[..3].to_vec();
+            let id = super::random::<3>().to_vec();
             if is_free(&id) {
                 return id;
             }
