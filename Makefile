@@ -87,7 +87,10 @@ test: ## set up, then run every test
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
 	# Without optimization, as nothing of it is run.
-	bare() { RUSTFLAGS='-D warnings' CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo "$$1" --locked --quiet --target "$$target" "$${@:2}"; }
+	bare() {
+		RUSTFLAGS='-D warnings' cargo "$$1" --locked --quiet --target "$$target" "$${@:2}" \
+			--config profile.dev.opt-level=0 --config profile.dev.package.thinair-rohc.opt-level=0
+	}
 	for target in $$(scripts/targets $(NO_STD)); do
 		bare build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-dtls -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		bare build -p thinair-rohc -p thinair-link
