@@ -276,7 +276,9 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	scripts/words
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+	for folder in bindings/web fuzz; do
+		cargo clippy --manifest-path $$folder/Cargo.toml --workspace --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+	done
 
 docs: ## tables and outputs in README.md and docs/, as their commands print them now
 	@scripts/docs
