@@ -281,7 +281,9 @@ lint: ## formatting, clippy, words of comments and crates, warnings are errors
 	scripts/words
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+	for folder in bindings/web fuzz; do
+		cargo clippy --manifest-path $$folder/Cargo.toml --workspace --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+	done
 	$(call heading,Crates: known holes$(comma) licenses$(comma) versions$(comma) sources)
 	scripts/crates
 
