@@ -26,6 +26,7 @@ mod receiver;
 mod replicate;
 mod state;
 mod template;
+mod trial;
 
 use thinair_wire::header::coap::Type;
 
