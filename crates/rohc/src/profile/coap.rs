@@ -9,6 +9,9 @@ mod base;
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod fast_path_test;
 mod flow;
 mod formats;
 #[cfg(test)]

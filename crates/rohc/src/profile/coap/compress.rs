@@ -293,29 +293,47 @@ impl CoapSenderContext {
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         let initializes = !is_quiet && self.establishment.is_ir();
-        let format = if initializes {
-            self.write_ir(writer, x, template, headers, bases)?
+        if initializes {
+            let format = self.write_ir(writer, x, template, headers, bases)?;
+            chain(writer, shared, template, has_check(format), x)?;
+            return Ok(format);
+        }
+        x.carries.msn = needed > 8;
+        let format = format_for(shared, self.least(is_quiet, x, template, config), x.template, needed);
+        if is_long(format) {
+            self.write_long(format, writer, x, template)?;
         } else {
-            x.carries.msn = needed > 8;
-            let format = format_for(shared, self.least(is_quiet, x, template, config), x.template, needed);
-            if is_long(format) {
-                self.write_long(format, writer, x, template)?;
-            } else {
-                x.check =
-                    if has_check(format) { header::check16(shared, template, x, x.checksum) } else { 0 };
-                short(format, writer, x)?;
-            }
-            format
-        };
+            x.check = self.check_of(format, x, template);
+            short(format, writer, x)?;
+        }
         chain(writer, shared, template, has_check(format), x)?;
-        if !initializes && let Some(check) = Check::of_width(writer.crc_width()) {
+        self.fill_crc(format, writer, x, template, payload);
+        Ok(format)
+    }
+
+    /// Returns the CHECK of a packet, if its format has one.
+    #[inline(always)]
+    pub(super) fn check_of(&self, format: Format, x: &HeaderFields<'_>, template: &Template) -> u16 {
+        if has_check(format) { header::check16(&self.shared, template, x, x.checksum) } else { 0 }
+    }
+
+    /// Writes the CRC of a packet, if its format has one.
+    #[inline(always)]
+    pub(super) fn fill_crc(
+        &self,
+        format: Format,
+        writer: &mut Writer<'_>,
+        x: &HeaderFields<'_>,
+        template: &Template,
+        payload: &[u8],
+    ) {
+        if let Some(check) = Check::of_width(writer.crc_width()) {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-            let is_elided = shared.path.checksum == ChecksumMode::Elided;
+            let is_elided = self.shared.path.checksum == ChecksumMode::Elided;
             let sum = if is_elided { header::payload_sum(payload) } else { 0 };
             let payload = header::Payload { len: payload.len(), sum };
-            writer.fill_crc(header::crc(shared, template, x, check, sent, payload));
+            writer.fill_crc(header::crc(&self.shared, template, x, check, sent, payload));
         }
-        Ok(format)
     }
 
     /// Writes `co_common` or `co_repair` up to the chain.
@@ -385,7 +403,7 @@ impl CoapSenderContext {
     }
 
     #[inline]
-    fn least(
+    pub(super) fn least(
         &self,
         is_quiet: bool,
         x: &HeaderFields<'_>,
@@ -418,13 +436,17 @@ impl CoapSenderContext {
     /// determines elsewhere.
     #[inline]
     fn needed_bits(&self, now: Instant, x: &HeaderFields<'_>) -> u32 {
-        let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         // The CRC of 3 bits of the smallest format does not.
         let has_check =
             !(self.shared.path.pt_0 && self.knows_pt_0) || self.shared.path.checksum == ChecksumMode::Carried;
         let told_apart = if x.carries.is_nothing() && has_check { TRIALS.ilog2() } else { 0 };
-        let careful = self.caution.bits(now, 1).saturating_sub(told_apart);
-        let low = x.msn as u16;
+        self.bits_for(x.msn as u16, self.caution.bits(now, 1).saturating_sub(told_apart))
+    }
+
+    /// Number of bits for an MSN, at least as many as a `careful` compressor sends.
+    #[inline]
+    pub(super) fn bits_for(&self, low: u16, careful: u32) -> u32 {
+        let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let fits = |k: u32| {
             let (below, _) = msn_interval(k);
             let ahead = |reference: u16| u32::from(low.wrapping_sub(reference).wrapping_add(below as u16));
