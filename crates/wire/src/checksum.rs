@@ -37,6 +37,12 @@ impl Sum {
         self.add(u64::from(word.to_be()))
     }
 
+    /// Adds two words, the higher one first.
+    #[inline]
+    pub fn words(self, words: u32) -> Self {
+        self.add(u64::from(words.to_be()))
+    }
+
     /// Adds a number modulo 2^64 - 1.
     #[inline]
     fn add(self, number: u64) -> Self {
@@ -100,6 +106,12 @@ mod tests {
             let after = update(before, words[at], new);
             words[at] = new;
             prop_assert_eq!(after, checksum(&octets(&words)));
+        }
+
+        #[test]
+        fn two_words_sum_like_one_and_one(sum: u64, high: u16, low: u16) {
+            let both = u32::from(high) << 16 | u32::from(low);
+            prop_assert_eq!(Sum(sum).words(both).fold(), Sum(sum).word(high).word(low).fold());
         }
 
         #[test]

@@ -63,7 +63,7 @@ pub(crate) trait Receiver: ReceiverContext + Held<ReceiverPlace> {
     #[inline(always)]
     fn predicted<'m>(
         &mut self,
-        _packet: &IncomingPacket<'_, '_, 'm>,
+        _packet: &mut IncomingPacket<'_, '_, 'm>,
         _memory: &mut Shared<'m, Self::Room>,
         _out: &mut [u8],
     ) -> Option<Verified> {

@@ -9,6 +9,9 @@ mod base;
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod fast_path_test;
 mod flow;
 mod formats;
 #[cfg(test)]
@@ -26,6 +29,7 @@ mod receiver;
 mod replicate;
 mod state;
 mod template;
+mod trial;
 
 use thinair_wire::header::coap::Type;
 

@@ -14,9 +14,9 @@ use super::note::changes;
 use super::ports::{ContextUse, FormerPort};
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, FlowName, MessageIdMode, PortMode, Template, Templates,
-    TokenMode,
+    ChecksumMode, CoapPath, CoapState, FlowName, MessageIdMode, PortMode, Template, Templates, TokenMode,
 };
+use super::trial::Trial;
 use super::{Base, Carries, CoapMemory, Differences, HeaderFields, Least, MOST_LOST, Whole, msn_interval};
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
@@ -29,16 +29,6 @@ use crate::flow::search::TRIALS;
 use crate::flow::sender::Departure;
 use crate::framing::CidFrame;
 use crate::id::{Format, ProfileId};
-
-/// Largest step of the MSN to follow the Message ID. After a larger step the Message ID gets a new anchor.
-const REACH: i16 = 200;
-
-/// Largest step of the MSN to follow a message of the other direction. Own Message IDs count as well, and would be left behind by
-/// a larger one.
-const NEAR: i16 = 8;
-
-/// Largest reordering, in packets, that does not set a new anchor.
-const LATE: i16 = -8;
 
 /// Memory of the channel that a context uses.
 pub(crate) struct CoapSenderMemory<'a, 'm> {
@@ -76,7 +66,7 @@ pub(crate) struct CoapSenderContext {
     pub(super) ip_id: IpIdWatcher,
     pub(super) last_message_id: u16,
     /// Own Message IDs were sent.
-    counts_own: bool,
+    pub(super) counts_own: bool,
     /// One bit per packet, the newest lowest: the template was another one than that of the packet before.
     pub(super) switches: u32,
     pub(super) caution: Caution,
@@ -92,45 +82,6 @@ pub(super) struct MessageToSend<'a> {
     pub(super) payload: &'a [u8],
     /// The context determines all fields, and nothing has to be repeated.
     pub(super) is_quiet: bool,
-}
-
-/// A packet as encoded with a template.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Trial<'p> {
-    pub(super) x: HeaderFields<'p>,
-    pub(super) payload: &'p [u8],
-    /// The token is static in the template, and differs.
-    pub(super) other_token: bool,
-}
-
-impl Trial<'_> {
-    #[inline]
-    pub(super) fn new(template: u8) -> Self {
-        Self { x: HeaderFields::new(template), payload: &[], other_token: false }
-    }
-
-    /// True if nothing but the IP-ID has to be carried.
-    #[inline]
-    pub(super) fn is_perfect(&self) -> bool {
-        !self.other_token && Carries { ip_id: false, ..self.x.carries }.is_nothing()
-    }
-
-    /// True if another template would save nothing: the packet carries the IP-ID and the port of the client at most.
-    #[inline]
-    pub(super) fn is_as_good_as_any(&self) -> bool {
-        !self.other_token && Carries { ip_id: false, port: false, ..self.x.carries }.is_nothing()
-    }
-
-    /// Approximate number of octets to carry.
-    pub(super) fn cost(&self) -> u32 {
-        let carries = &self.x.carries;
-        u32::from(carries.message_type)
-            + 2 * u32::from(carries.message_id)
-            + 2 * u32::from(carries.request)
-            + 3 * u32::from(carries.numbers)
-            + 4 * u32::from(carries.token)
-            + 100 * u32::from(self.other_token)
-    }
 }
 
 impl CoapSenderContext {
@@ -284,87 +235,8 @@ impl CoapSenderContext {
         self.msns.is_empty()
     }
 
-    /// Encodes a packet with a template; `None` if the packet has another shape.
-    #[inline(never)]
-    pub(super) fn trial<'p>(
-        &self,
-        number: u8,
-        message: &CoapMessage<'p>,
-        memory: &CoapSenderMemory<'_, '_>,
-    ) -> Option<Trial<'p>> {
-        let mut trial = Trial::new(number);
-        self.try_on(message, &mut trial, memory).then_some(trial)
-    }
-
-    /// Sets the encoding of a packet with the template of a new trial; false if the packet has another shape.
-    #[inline(always)]
-    pub(super) fn try_on<'p>(
-        &self,
-        message: &CoapMessage<'p>,
-        trial: &mut Trial<'p>,
-        memory: &CoapSenderMemory<'_, '_>,
-    ) -> bool {
-        let x = &mut trial.x;
-        let Some(template) = self.shared.template(x.template, memory.templates) else { return false };
-        let outline = self.shared.outline(template);
-        let payload = message.matches(template, outline, x);
-        let (Some(payload), true) =
-            (payload, Template::is_own(template.message_type) == Template::is_own(message.message_type))
-        else {
-            return false;
-        };
-        trial.payload = payload;
-        let numbers = x.numbers;
-        let names_request = template.refers;
-        let request = if names_request { self.request(message, memory) } else { None };
-        x.msn = self.msn(x.template, template, message, request);
-        x.message_id = message.message_id;
-        x.ip_id = message.ip_id;
-        x.flow_label = message.path.flow_label;
-        x.token = message.token;
-        x.checksum = message.checksum;
-        x.port = message.path.port();
-        x.names_request = names_request;
-        if names_request {
-            x.request_msn = request.map_or(0, CoapExchange::msn);
-            let named = header::named(&self.shared, template, x);
-            if let Some(request) = request {
-                x.carries.request = request.msn() != named;
-            } else {
-                x.request_msn = named;
-                x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
-                x.carries.token = template.token_mode == TokenMode::OfRequest;
-                x.carries.numbers = x.holes.of_request();
-                // The other end may know a message with that MSN.
-                x.carries.port = self.shared.path.port_mode == PortMode::Destination;
-            }
-        }
-        if !header::infer(&self.shared, template, request, x) {
-            // The message referred to has no Block option.
-            x.carries.numbers = true;
-        }
-        x.carries.message_type = x.message_type != message.message_type;
-        x.message_type = message.message_type;
-        x.carries.port |= x.port != message.path.port() || self.needs_port(x);
-        x.port = message.path.port();
-        x.carries.ip_id |= x.ip_id != message.ip_id && !self.shared.path.v6;
-        x.ip_id = message.ip_id;
-        x.carries.message_id |= x.message_id != message.message_id;
-        x.message_id = message.message_id;
-        if x.token != message.token {
-            trial.other_token = template.token_mode == TokenMode::Static;
-            x.carries.token = true;
-            x.token = message.token;
-        }
-        if !template.is_plain() {
-            x.carries.numbers |= x.numbers != numbers;
-            x.numbers = numbers;
-        }
-        true
-    }
-
     /// True if the next packet of a template makes a change that would not be taken over from a late one: its MSN must not go back.
-    fn is_changing(&self, number: u8, template: &Template) -> bool {
+    pub(super) fn is_changing(&self, number: u8, template: &Template) -> bool {
         let has = |field: usize| self.pending.has(field);
         let is_again = self.again >> (number & 0xF) & 1 != 0;
         let is_new = template.left > 0 && !is_again;
@@ -384,73 +256,12 @@ impl CoapSenderContext {
     }
 
     /// True if a decompressor may take a packet for one of another flow, since it goes back or far ahead.
-    fn needs_port(&self, x: &HeaderFields<'_>) -> bool {
+    pub(super) fn needs_port(&self, x: &HeaderFields<'_>) -> bool {
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         let is_next = (0..=MOST_LOST).contains(&ahead) || !self.former.is_recent() || x.names_request;
         !is_next
             && self.shared.path.checksum != ChecksumMode::Carried
             && self.shared.path.port_mode != PortMode::SourceInEach
-    }
-
-    /// Finds the message of the other direction that a packet answers or acknowledges.
-    pub(super) fn request<'e>(
-        &self,
-        message: &CoapMessage<'_>,
-        memory: &'e CoapSenderMemory<'_, '_>,
-    ) -> Option<&'e CoapExchange> {
-        let received = memory.received?;
-        let port = message.path.port();
-        if Template::is_own(message.message_type) {
-            received.by_token(self.name.answers(), port, &message.token)
-        } else {
-            let found = received.by_message_id(self.name.answers(), port, message.message_id);
-            // A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
-            found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
-        }
-    }
-
-    /// Returns the MSN with which the packet carries least: it follows the Message ID, or the message referred to.
-    #[inline]
-    pub(super) fn msn(
-        &self,
-        number: u8,
-        template: &Template,
-        message: &CoapMessage<'_>,
-        request: Option<&CoapExchange>,
-    ) -> u32 {
-        let last = self.shared.msn;
-        let counted = match template.message_id {
-            MessageIdMode::Counted if Template::is_own(message.message_type) => {
-                Some(message.message_id.wrapping_sub(self.shared.own))
-            }
-            MessageIdMode::Counted => Some(message.message_id.wrapping_sub(self.shared.echoed)),
-            // The packet carries bits for the message, so that the MSN need not follow it. A change gets an MSN of its own, so
-            // that an acknowledgment of it confirms the change.
-            _ if template.names => Some((last as u16).wrapping_add(u16::from(template.left > 0))),
-            MessageIdMode::OfRequest | MessageIdMode::Irregular => {
-                request.map(|request| request.msn().wrapping_sub(self.shared.request))
-            }
-        };
-        let token = || match template.token_mode {
-            TokenMode::Counted | TokenMode::CountedUint if !template.names => {
-                let anchor = u64::from_be_bytes(template.token.octets);
-                Some(message.token.uint().wrapping_sub(anchor) as u16)
-            }
-            _ => None,
-        };
-        let ahead = counted.or_else(token).map(|msn| msn.wrapping_sub(last as u16) as i16);
-        let path = &self.shared.path;
-        let reach = match request {
-            Some(_) if self.counts_own => NEAR,
-            _ => REACH,
-        };
-        // A Message ID of another flow is near by chance.
-        let ahead = ahead.filter(|_| request.is_some() || path.port() == message.path.port());
-        let late = if self.is_changing(number, template) { 0 } else { LATE };
-        match ahead.filter(|ahead| (late..=reach).contains(ahead)) {
-            Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
-            None => last.wrapping_add(1),
-        }
     }
 
     /// True if the context determines all fields of a packet, and nothing has to be repeated.
@@ -482,29 +293,47 @@ impl CoapSenderContext {
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         let initializes = !is_quiet && self.establishment.is_ir();
-        let format = if initializes {
-            self.write_ir(writer, x, template, headers, bases)?
+        if initializes {
+            let format = self.write_ir(writer, x, template, headers, bases)?;
+            chain(writer, shared, template, has_check(format), x)?;
+            return Ok(format);
+        }
+        x.carries.msn = needed > 8;
+        let format = format_for(shared, self.least(is_quiet, x, template, config), x.template, needed);
+        if is_long(format) {
+            self.write_long(format, writer, x, template)?;
         } else {
-            x.carries.msn = needed > 8;
-            let format = format_for(shared, self.least(is_quiet, x, template, config), x.template, needed);
-            if is_long(format) {
-                self.write_long(format, writer, x, template)?;
-            } else {
-                x.check =
-                    if has_check(format) { header::check16(shared, template, x, x.checksum) } else { 0 };
-                short(format, writer, x)?;
-            }
-            format
-        };
+            x.check = self.check_of(format, x, template);
+            short(format, writer, x)?;
+        }
         chain(writer, shared, template, has_check(format), x)?;
-        if !initializes && let Some(check) = Check::of_width(writer.crc_width()) {
+        self.fill_crc(format, writer, x, template, payload);
+        Ok(format)
+    }
+
+    /// Returns the CHECK of a packet, if its format has one.
+    #[inline(always)]
+    pub(super) fn check_of(&self, format: Format, x: &HeaderFields<'_>, template: &Template) -> u16 {
+        if has_check(format) { header::check16(&self.shared, template, x, x.checksum) } else { 0 }
+    }
+
+    /// Writes the CRC of a packet, if its format has one.
+    #[inline(always)]
+    pub(super) fn fill_crc(
+        &self,
+        format: Format,
+        writer: &mut Writer<'_>,
+        x: &HeaderFields<'_>,
+        template: &Template,
+        payload: &[u8],
+    ) {
+        if let Some(check) = Check::of_width(writer.crc_width()) {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-            let is_elided = shared.path.checksum == ChecksumMode::Elided;
+            let is_elided = self.shared.path.checksum == ChecksumMode::Elided;
             let sum = if is_elided { header::payload_sum(payload) } else { 0 };
             let payload = header::Payload { len: payload.len(), sum };
-            writer.fill_crc(header::crc(shared, template, x, check, sent, payload));
+            writer.fill_crc(header::crc(&self.shared, template, x, check, sent, payload));
         }
-        Ok(format)
     }
 
     /// Writes `co_common` or `co_repair` up to the chain.
@@ -574,7 +403,7 @@ impl CoapSenderContext {
     }
 
     #[inline]
-    fn least(
+    pub(super) fn least(
         &self,
         is_quiet: bool,
         x: &HeaderFields<'_>,
@@ -607,13 +436,17 @@ impl CoapSenderContext {
     /// determines elsewhere.
     #[inline]
     fn needed_bits(&self, now: Instant, x: &HeaderFields<'_>) -> u32 {
-        let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         // The CRC of 3 bits of the smallest format does not.
         let has_check =
             !(self.shared.path.pt_0 && self.knows_pt_0) || self.shared.path.checksum == ChecksumMode::Carried;
         let told_apart = if x.carries.is_nothing() && has_check { TRIALS.ilog2() } else { 0 };
-        let careful = self.caution.bits(now, 1).saturating_sub(told_apart);
-        let low = x.msn as u16;
+        self.bits_for(x.msn as u16, self.caution.bits(now, 1).saturating_sub(told_apart))
+    }
+
+    /// Number of bits for an MSN, at least as many as a `careful` compressor sends.
+    #[inline]
+    pub(super) fn bits_for(&self, low: u16, careful: u32) -> u32 {
+        let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let fits = |k: u32| {
             let (below, _) = msn_interval(k);
             let ahead = |reference: u16| u32::from(low.wrapping_sub(reference).wrapping_add(below as u16));

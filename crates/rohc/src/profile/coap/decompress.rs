@@ -261,33 +261,10 @@ impl CoapReceiverContext {
         x: &mut HeaderFields<'_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let PacketTail { format, template, outline, payload, sum, .. } = *packet;
+        let PacketTail { template, outline, payload, .. } = *packet;
         work::note_candidate();
         let len = header::rebuild(state, template, outline, x, |_| payload.len(), out)?;
-        let mode = state.path.checksum;
-        let coap_at = state.path.ip_len() + 8;
-        let coap = out.get(coap_at..len).unwrap_or_default();
-        let checksum = match mode {
-            ChecksumMode::Zero => 0,
-            ChecksumMode::Raw => x.checksum,
-            ChecksumMode::Carried | ChecksumMode::Elided => {
-                header::udp_checksum(state, x.port, coap, header::Payload { len: payload.len(), sum })
-            }
-        };
-        let is_right = if has_check(format) {
-            header::check16(state, template, x, checksum) == x.check
-        } else {
-            let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
-            let carried_is_right = !is_carried || x.checksum == checksum;
-            carried_is_right && crc_is_right(state, packet, x)
-        };
-        if !is_right {
-            return Ok(None);
-        }
-        if let Some(field) = out.get_mut(coap_at - 2..coap_at) {
-            field.copy_from_slice(&checksum.to_be_bytes());
-        }
-        Ok(Some(len))
+        Ok(packet.verify(state, x, len, out).then_some(len))
     }
 
     /// [`build`](Self::build) if a newer message than the one that the packet refers to has the same MSN, since the other end had not
@@ -395,6 +372,35 @@ impl CoapReceiverContext {
         x.holes = Holes::of(outline, template.holes);
         let _ = chain(&mut tracer, &state, &template, has_check(format), &mut x);
         Some(format)
+    }
+}
+
+impl PacketTail<'_, '_> {
+    /// True if rebuilt headers of `len` octets pass the check of the packet. Writes their UDP checksum.
+    #[inline]
+    pub(super) fn verify(&self, state: &CoapState, x: &HeaderFields<'_>, len: usize, out: &mut [u8]) -> bool {
+        let Self { format, template, payload, sum, .. } = *self;
+        let mode = state.path.checksum;
+        let coap_at = state.path.ip_len() + 8;
+        let coap = out.get(coap_at..len).unwrap_or_default();
+        let checksum = match mode {
+            ChecksumMode::Zero => 0,
+            ChecksumMode::Raw => x.checksum,
+            ChecksumMode::Carried | ChecksumMode::Elided => {
+                header::udp_checksum(state, x.port, coap, header::Payload { len: payload.len(), sum })
+            }
+        };
+        let is_right = if has_check(format) {
+            header::check16(state, template, x, checksum) == x.check
+        } else {
+            let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.has_checksum;
+            let carried_is_right = !is_carried || x.checksum == checksum;
+            carried_is_right && crc_is_right(state, self, x)
+        };
+        if is_right && let Some(field) = out.get_mut(coap_at - 2..coap_at) {
+            field.copy_from_slice(&checksum.to_be_bytes());
+        }
+        is_right
     }
 }
 

@@ -74,15 +74,29 @@ pub(super) fn format_of(first: u8, state: &CoapState) -> Option<Format> {
 #[inline]
 pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     match format {
-        Format::Pt0 => pt_0(c),
-        Format::Pt0c => pt_0c(c, x),
-        Format::Pt1 => pt_1(c),
         Format::Pt1t => pt_1t(c, x),
         Format::Pt1tc => pt_1tc(c, x),
         Format::Pt2 => pt_2(c, x),
         Format::Pt2c => pt_2c(c, x),
+        _ => shortest(format, c, x),
+    }
+}
+
+/// Codes a format that has nothing but the MSN and a check, up to the chain.
+#[inline(always)]
+pub(super) fn shortest<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut HeaderFields<'_>) -> Step {
+    match format {
+        Format::Pt0 => pt_0(c),
+        Format::Pt0c => pt_0c(c, x),
+        Format::Pt1 => pt_1(c),
         _ => c.enforce(false),
     }
+}
+
+/// True for the formats of [`shortest`].
+#[inline]
+pub(super) const fn is_shortest(format: Format) -> bool {
+    matches!(format, Format::Pt0 | Format::Pt0c | Format::Pt1)
 }
 
 /// Codes a long format up to the chain.
@@ -395,6 +409,21 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     x: &mut HeaderFields<'p>,
 ) -> Step {
     let carries = x.carries;
+    let has_message_fields = template.is_irregular(&x.holes) || !carries.is_nothing();
+    chain_with(c, state, template, carries, has_message_fields, has_check, x)
+}
+
+/// [`chain`] with these fields, and with or without those of the message.
+#[inline(always)]
+pub(super) fn chain_with<'p, C: Coder<'p>>(
+    c: &mut C,
+    state: &CoapState,
+    template: &Template,
+    carries: Carries,
+    has_message_fields: bool,
+    has_check: bool,
+    x: &mut HeaderFields<'p>,
+) -> Step {
     if carries.message_type {
         c.reserved(6)?;
         c.uint("T", 2, &mut x.message_type)?;
@@ -416,7 +445,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
             x.ip_id = x.ip_id & 0xFF00 | u16::from(low);
         }
     }
-    if template.is_irregular(&x.holes) || !carries.is_nothing() {
+    if has_message_fields {
         message_fields(c, template, x)?;
     }
     let is_sent = match state.path.checksum {

@@ -6,11 +6,11 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::PAYLOAD_MARKER;
 use thinair_wire::header::protocol;
 
-use super::HeaderFields;
 use super::outline::{HoleKind, uint_len, write_option};
 use super::state::{
     ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, PortMode, Template, TokenMode,
 };
+use super::{Carries, HeaderFields};
 use crate::decompressor::Unbuildable;
 use crate::exchange::CoapExchange;
 use crate::work;
@@ -41,9 +41,20 @@ pub(super) fn infer(
     request: Option<&CoapExchange>,
     x: &mut HeaderFields<'_>,
 ) -> bool {
+    infer_other(state, template, request, x.carries, x)
+}
+
+/// [`infer`] for a packet that carries these fields.
+#[inline(always)]
+pub(super) fn infer_other(
+    state: &CoapState,
+    template: &Template,
+    request: Option<&CoapExchange>,
+    carries: Carries,
+    x: &mut HeaderFields<'_>,
+) -> bool {
     let msn = x.msn;
     let low = msn as u16;
-    let carries = x.carries;
     if !carries.ip_id {
         x.ip_id = match state.path.ip_id_mode {
             IpIdMode::Constant => state.ip_id,
@@ -291,8 +302,9 @@ pub(super) fn udp_checksum(state: &CoapState, port: u16, header: &[u8], payload:
     work::note(header.len() / 8);
     let payload_sum = if odd { payload_sum.swap_bytes() } else { payload_sum };
     // The length is in the pseudo-header and in the header.
-    let sum = Sum::ZERO.octets(header).word(state.sum).word(port).word(len).word(len);
-    let sum = sum.word(payload_sum).checksum();
+    let lengths = u32::from(len) << 16 | u32::from(len);
+    let ports_and_payload = u32::from(port) << 16 | u32::from(payload_sum);
+    let sum = Sum::ZERO.octets(header).words(lengths).words(ports_and_payload).word(state.sum).checksum();
     if sum == 0 { 0xFFFF } else { sum }
 }
 
@@ -394,7 +406,7 @@ pub(super) fn check16(state: &CoapState, template: &Template, x: &HeaderFields<'
     let spread = |value: u16, factor: u32| u64::from(value) * u64::from(factor);
     let spread = spread(ip_id, IP_ID_SPREAD) + spread(message_id, MESSAGE_ID_SPREAD) + spread(low, SPREAD);
     let sum = Sum::ZERO.word(checksum).word(state.digest).word(u16::from_be_bytes([seven, eight]));
-    let sum = sum.word((spread >> 32) as u16).word((spread >> 16) as u16).word(spread as u16).fold();
+    let sum = sum.word((spread >> 32) as u16).words(spread as u32).fold();
     // One's complement has two zeros.
     if sum == 0xFFFF { 0 } else { sum }
 }

@@ -6,11 +6,12 @@
 
 use thinair_wire::header::coap::{CoapOption, CoapOptions, CoapOptionsEnd};
 
-use super::compress::{CoapSenderContext, CoapSenderMemory, Trial};
+use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::header::{self, near};
 use super::message::{CoapMessage, partial_iv, uint};
 use super::outline::{Class, Entries, HoleKind, Holes, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
 use super::state::{CoapToken, MessageIdMode, Template, TokenMode};
+use super::trial::Trial;
 use super::{Carries, HeaderFields, OBSERVE};
 use crate::compressor::CompressorConfig;
 use crate::compressor::Refused;

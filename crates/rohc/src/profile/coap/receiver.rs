@@ -83,6 +83,16 @@ impl Receiver for CoapReceiverContext {
         self.initialize(at, header, &mut CoapReceiverMemory::of(packet, memory), out)
     }
 
+    #[inline(always)]
+    fn predicted<'m>(
+        &mut self,
+        packet: &mut IncomingPacket<'_, '_, 'm>,
+        memory: &mut CoapMemory<'m>,
+        out: &mut [u8],
+    ) -> Option<Verified> {
+        self.decompress_message(packet, memory, out)
+    }
+
     fn compressed<'m>(
         &mut self,
         packet: &mut IncomingPacket<'_, '_, 'm>,

@@ -321,12 +321,6 @@ impl CoapState {
         if x.port != self.path.port() && x.msn.wrapping_sub(self.msn).cast_signed() >= 0 {
             [self.path.source_port, self.path.destination_port] = self.path.ports(x.port);
         }
-        self.msn = x.msn;
-        self.current = x.template;
-        self.ip_id = match self.path.ip_id_mode {
-            IpIdMode::Counted => x.ip_id.wrapping_sub(low),
-            IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
-        };
         if x.names_request {
             self.named = x.request_msn;
             self.request = x.request_msn.wrapping_sub(low);
@@ -339,10 +333,22 @@ impl CoapState {
                 self.echoed = anchor;
             }
         }
-        template.used = x.msn;
         if carries.token || carries.numbers {
             header::set_anchors(template, x);
         }
+        self.advance(x, template);
+    }
+
+    /// Updates the state by a packet that follows from it.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, x: &HeaderFields<'_>, template: &mut Template) {
+        self.msn = x.msn;
+        self.current = x.template;
+        self.ip_id = match self.path.ip_id_mode {
+            IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
+            IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
+        };
+        template.used = x.msn;
         if !template.is_plain() {
             self.last_number = x.observed().unwrap_or(self.last_number);
         }

@@ -184,10 +184,13 @@ impl Template {
     /// True if short packets without changes carry octets for it, or for an option.
     #[inline]
     pub(super) fn is_irregular(&self, holes: &Holes) -> bool {
-        holes.are_irregular()
-            || self.names
-            || self.message_id == MessageIdMode::Irregular
-            || self.token_mode == TokenMode::Irregular
+        self.has_irregular_field() || !self.is_plain() && holes.are_irregular()
+    }
+
+    /// True if short packets without changes carry octets for it, apart from its options.
+    #[inline]
+    pub(super) fn has_irregular_field(&self) -> bool {
+        self.names || self.message_id == MessageIdMode::Irregular || self.token_mode == TokenMode::Irregular
     }
 
     /// True if two definitions of it have the same fields; the outline stands beside them.

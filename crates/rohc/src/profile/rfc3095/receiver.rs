@@ -129,7 +129,7 @@ impl Receiver for Rfc3095ReceiverContext {
     #[inline(always)]
     fn predicted(
         &mut self,
-        packet: &IncomingPacket<'_, '_, '_>,
+        packet: &mut IncomingPacket<'_, '_, '_>,
         _: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Option<Verified> {

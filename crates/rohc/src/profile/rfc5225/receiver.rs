@@ -79,7 +79,7 @@ impl Receiver for V2ReceiverContext {
     #[inline(always)]
     fn predicted(
         &mut self,
-        packet: &IncomingPacket<'_, '_, '_>,
+        packet: &mut IncomingPacket<'_, '_, '_>,
         rooms: &mut Slots<'_, V2Room>,
         out: &mut [u8],
     ) -> Option<Verified> {

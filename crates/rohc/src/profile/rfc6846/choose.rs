@@ -7,25 +7,27 @@ use super::compress::{MSNS, PacketNeeds, TcpSenderContext, changes};
 use super::encodings::Counter;
 use super::formats::{base, co_common_len, formats, has_crc7, needs};
 use super::numbers::Numbers;
+use super::options::ListEncoding;
 use super::state::TcpState;
 use super::{FullFields, TcpFields, irregular};
 use crate::compressor::CompressorConfig;
 use crate::id::Format;
 
 impl TcpSenderContext {
-    /// Returns the fields of the base header of a packet.
+    /// Returns the fields of the base header of a packet. `last` has the acknowledgment number and `seq_number_residue` of the one before
+    /// it.
     #[inline]
     pub(super) fn fields(
         &self,
         next: &TcpState,
-        last: &TcpState,
+        last: (u32, u32),
+        sent: ListEncoding,
         payload: u32,
         plan: &PacketNeeds,
         config: &CompressorConfig,
     ) -> TcpFields {
         let ip = next.inner();
         let [seq, ack, ..] = &self.numbers;
-        let sent = self.sent(next, last, config);
         let is_due = |what: usize| plan.due >> what & 1 == 1;
         let seq_scale =
             if self.scaled_seqs >= config.window && payload == u32::from(self.payload) { payload } else { 0 };
@@ -43,8 +45,8 @@ impl TcpSenderContext {
             ack: Counter::within(next.ack, ack.bounds()),
             may_scale_seq: seq_scale != 0,
             may_scale_ack: ack_scale != 0,
-            seq_scaled: scaled(next.seq, seq, seq_scale, |_| last.seq_residue),
-            ack_scaled: scaled(next.ack, ack, ack_scale, |stride| last.ack % stride),
+            seq_scaled: scaled(next.seq, seq, seq_scale, |_| last.1),
+            ack_scaled: scaled(next.ack, ack, ack_scale, |stride| last.0 % stride),
             window: Counter::beside(next.window, &self.window),
             ttl: Counter::between(ip.header.ttl, ttl),
             ip_id_offset: if is_whole {

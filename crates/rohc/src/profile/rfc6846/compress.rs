@@ -235,7 +235,10 @@ impl TcpSenderContext {
         }
         let refresh = self.establishment.is_refresh() && format.carries_dynamic();
         self.note_sent(now);
-        self.commit(next, last, &written, payload.len(), config);
+        if next.ack_stride != last.ack_stride {
+            self.scaled_acks = 0;
+        }
+        self.commit(next, (last.ack, last.seq_residue), &written, payload.len(), config);
         let (profile, header_in) = (ProfileId::Tcp, segment.headers.len());
         let compressed = Compressed { cid, profile, format, header_in, header_out: end, len, refresh };
         let policy = config.policy(self.establishment.is_two_way());
@@ -256,7 +259,7 @@ impl TcpSenderContext {
         if !self.is_rooted {
             written.format = Format::Ir;
         }
-        let mut sent = self.sent(next, packet.last, config);
+        let mut sent = self.sent(next, &packet.last.options, config);
         sent.present = u16::MAX;
         written.present = sent.present;
         writer.rewind();

@@ -187,9 +187,8 @@ impl TcpSenderContext {
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum(&next.inner().header);
-        // A wrong checksum after correct ones must not look like damage.
-        let is_wrong_now = !is_right && (self.expects_right || self.wrong_checksums < config.repetitions);
-        let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
+        let is_wrong_now = self.is_wrong_now(is_right, config);
+        let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last.ip_id_offset());
         let in_full = |format: Format| Written { format, present: 0, is_right };
         let state = self.establishment.state();
         if state == CompressorState::Ir || is_wrong_now && !next.goes_on(last) {
@@ -199,12 +198,13 @@ impl TcpSenderContext {
             || is_wrong_now
             || is_moved
             || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100)
-            || self.is_repeated(now, next, last, segment.payload.len())
+            || self.is_repeated(now, next, (last.seq, last.rsf), segment.payload.len())
         {
             return in_full(Format::IrDyn);
         }
         let plan = self.plan(next, is_careful);
-        let mut x = self.fields(next, last, segment.payload.len() as u32, &plan, config);
+        let (sent, payload) = (self.sent(next, &last.options, config), segment.payload.len() as u32);
+        let mut x = self.fields(next, (last.ack, last.seq_residue), sent, payload, &plan, config);
         match compressed(writer, next, segment.headers, &plan, &mut x) {
             Some(format) => Written { format, present: x.options.present, is_right },
             None => in_full(Format::IrDyn),
@@ -227,9 +227,15 @@ impl TcpSenderContext {
         context.write(now, writer, next, last, segment, &config)
     }
 
+    /// True if a checksum is wrong after correct ones, which must not look like damage.
+    #[inline]
+    pub(super) fn is_wrong_now(&self, is_right: bool, config: &CompressorConfig) -> bool {
+        !is_right && (self.expects_right || self.wrong_checksums < config.repetitions)
+    }
+
     /// Returns the fields that a compressed packet has to carry.
     #[inline]
-    fn plan(&self, next: &TcpState, is_careful: bool) -> PacketNeeds {
+    pub(super) fn plan(&self, next: &TcpState, is_careful: bool) -> PacketNeeds {
         let due = self.pending.fields();
         let common = !next.ack_flag
             || is_careful
@@ -240,14 +246,16 @@ impl TcpSenderContext {
     }
 
     /// True if a segment, by its sequence number and flags, is a retransmission after a timeout. Much was lost then, or packets
-    /// that others depended on; and if this one cannot be decompressed either, TCP waits for twice as long.
+    /// that others depended on; and if this one cannot be decompressed either, TCP waits for twice as long. `last` has the sequence
+    /// number and the flags of the one before it.
     #[inline]
-    pub(super) fn is_repeated(&self, now: Instant, next: &TcpState, last: &TcpState, payload: usize) -> bool {
+    pub(super) fn is_repeated(&self, now: Instant, next: &TcpState, last: (u32, u8), payload: usize) -> bool {
         if !self.has_timed_out(now) {
             return false;
         }
         let len = payload as u32 + u32::from(next.rsf & FIN);
-        let end = last.seq.wrapping_add(u32::from(self.payload)).wrapping_add(u32::from(last.rsf & FIN));
+        let (seq, rsf) = last;
+        let end = seq.wrapping_add(u32::from(self.payload)).wrapping_add(u32::from(rsf & FIN));
         len > 0 && end.wrapping_sub(next.seq.wrapping_add(len)) as i32 >= 0
     }
 
@@ -325,13 +333,13 @@ impl TcpSenderContext {
     /// IP-ID has to be sent, and even that is not enough, since other flows have used IP-IDs meanwhile, which look like lost
     /// packets.
     #[inline]
-    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &TcpState, last: &TcpState) -> (bool, bool) {
+    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &TcpState, last_offset: u16) -> (bool, bool) {
         if !next.inner().behavior.is_sequential() || !self.caution.is_behind_any_pause(now) {
             return (false, false);
         }
         let is_careful = !self.caution.is_quiet(self.caution.waited(now));
         let is_whole = is_careful || !Counter::beside(next.ip_id_offset(), &self.ip_id_offset).fits(8, 3);
-        (is_careful, is_whole && next.ip_id_offset() != last.ip_id_offset())
+        (is_careful, is_whole && next.ip_id_offset() != last_offset)
     }
 
     /// Records that a packet is sent.
@@ -350,7 +358,12 @@ impl TcpSenderContext {
 
     /// Returns the encoding of the options of a packet.
     #[inline]
-    pub(super) fn sent(&self, next: &TcpState, last: &TcpState, config: &CompressorConfig) -> ListEncoding {
+    pub(super) fn sent(
+        &self,
+        next: &TcpState,
+        last: &TcpOptionTable,
+        config: &CompressorConfig,
+    ) -> ListEncoding {
         let [.., value, echo] = &self.numbers;
         let timestamps = [
             Counter::within(next.options.timestamps[0], value.bounds()),
@@ -374,14 +387,14 @@ impl TcpSenderContext {
         sent: &mut ListEncoding,
         pending_items: u16,
         next: &TcpState,
-        last: &TcpState,
+        last: &TcpOptionTable,
         enough: u8,
     ) {
         for (place, &index) in next.options.structure().iter().enumerate() {
             let at = usize::from(index) % ITEMS;
             sent.present |= (pending_items >> at & 1) << place;
             if index >= index::SACK {
-                let is_same = self.same[at] >= enough && last.options.has_item(index);
+                let is_same = self.same[at] >= enough && last.has_item(index);
                 sent.changed |= bit(at, !is_same);
             }
         }
@@ -407,11 +420,13 @@ impl TcpSenderContext {
         self.pending_items &= !options.used;
     }
 
-    /// Updates the state of both ends by a packet that was written.
+    /// Updates the state of both ends by a packet that was written. `last` has the acknowledgment number and `seq_number_residue` of the one
+    /// before it.
+    #[inline]
     pub(super) fn commit(
         &mut self,
         next: &mut TcpState,
-        last: &TcpState,
+        last: (u32, u32),
         written: &Written,
         payload: usize,
         config: &CompressorConfig,
@@ -426,10 +441,7 @@ impl TcpSenderContext {
         }
         self.pending.count_all();
         let has_stamps = next.options.used >> index::TIMESTAMP & 1 == 1;
-        if next.ack_stride != last.ack_stride {
-            self.scaled_acks = 0;
-        }
-        self.note_numbers(next, (last.ack, last.seq_residue), has_stamps, payload, config);
+        self.note_numbers(next, last, has_stamps, payload, config);
         if format.is_initialization() || has_crc7(format) {
             self.expects_right = is_right;
             self.wrong_checksums = if is_right { 0 } else { self.wrong_checksums.saturating_add(1) };
