@@ -24,6 +24,13 @@ impl CoapSenderContext {
         memory: &mut CoapMemory<'m>,
         departure: &mut Departure<'_, 'm>,
     ) -> Option<Compressed> {
+        // Where flows take turns, most packets are of another one.
+        let path = &self.shared.path;
+        let ports: [u8; 4] = *packet.get(path.ip_len()..)?.first_chunk()?;
+        let [[s, t], [d, e]] = [path.source_port.to_be_bytes(), path.destination_port.to_be_bytes()];
+        if ports != [s, t, d, e] {
+            return None;
+        }
         let config = departure.config;
         let CoapMemory { templates, bases, .. } = memory;
         let template = self.regular_template(departure.now, templates)?;
