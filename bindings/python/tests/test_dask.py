@@ -44,6 +44,19 @@ def test_results_are_those_of_one_run(
     assert flows == thinair.analyze(files, schemes=schemes, partitions=partitions, most_flows=most_flows)
 
 
+def test_a_price_list_is_that_of_one_run(tmp_path: Path) -> None:
+    tariff = Path("docs/tariffs/skylo-monogoto.toml")
+    with ThreadPoolExecutor() as pool:
+        for partitions, shards in [(1, 1), (4, 2)]:
+            flows = thinair.dask.analyze(FILES, schemes=SCHEMES, partitions=partitions, shards=shards, tariff=tariff, client=pool)
+            assert flows == thinair.analyze(FILES, schemes=SCHEMES, partitions=partitions, tariff=tariff)
+        assert flows.totals["tariff"]["currency"] == "octet"
+        wrong = tmp_path / "wrong.toml"
+        wrong.write_text(tariff.read_text().replace("step = 1", "step = 0"))
+        with pytest.raises(thinair.dask.ShardError, match=r"wrong.toml, line 7: invalid step 0"):
+            thinair.dask.analyze(FILES[0], schemes=SCHEMES, tariff=wrong, retries=0, client=pool)
+
+
 def test_a_pool_of_processes_needs_no_dask() -> None:
     flows = thinair.dask.analyze("captures/coap_udp?_observe.pcap", schemes=SCHEMES, partitions=4, shards=2)
     expected = ["captures/coap_udp4_observe.pcap", "captures/coap_udp6_observe.pcap"]

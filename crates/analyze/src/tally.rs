@@ -143,10 +143,12 @@ impl SchemeSums {
             self.first_headers += layers.all_headers();
         }
         self.not_applicable += u64::from(trip.not_applicable);
-        self.units += units(settings, from, trip.len);
-        self.add_around(
-            settings.carriers.iter().map(|carrier| units(settings, from, trip.len + carrier.octets as usize)),
-        );
+        if settings.billing.is_some() {
+            self.units += units(settings, from, trip.len) + trip.feedback.units;
+            let around = settings.carriers.iter().map(|carrier| trip.len + carrier.octets as usize);
+            // In a tunnel feedback travels with packets.
+            self.add_around(around.map(|len| units(settings, from, len) + trip.feedback.units));
+        }
         self.over_mtu += over_mtu(settings, trip.len);
         if let Some(compressed) = &trip.compressed {
             self.count(compressed.format, compressed.profile, 1, compressed.header_out as u64);
@@ -155,12 +157,9 @@ impl SchemeSums {
                 self.refresh_bytes += compressed.header_out as u64;
             }
         }
-        let FeedbackSums { packets, bytes, units } = trip.feedback;
+        let FeedbackSums { packets, bytes, units: _ } = trip.feedback;
         self.feedback_packets += u64::from(packets);
         self.feedback_bytes += bytes;
-        self.units += units;
-        // In a tunnel it travels with packets.
-        self.add_around(settings.carriers.iter().map(|_| units));
         match &trip.delivery {
             Delivery::Exact => {}
             Delivery::Lost(reason) => {

@@ -5,6 +5,7 @@ mod merge;
 use std::collections::HashMap;
 use std::path::Path;
 
+use foldhash::fast::RandomState;
 use thinair_rohc::profile::coap::{Base, ChecksumMode};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Integrity, Ports, ProfileId,
@@ -52,7 +53,7 @@ fn learn(
     let mut compressor = Compressor::new(config, CompressorMemory::owned(channel.sizes().blocks(BLOCKS)));
     let mut unpack = packets.unpack().map_err(Usage::error)?;
     let (mut clock, mut skipped, mut rohc) = (RecordClock::default(), ReasonTally::default(), Vec::new());
-    let mut seen: HashMap<FlowEnds, SeenFlow> = HashMap::new();
+    let mut seen: HashMap<FlowEnds, SeenFlow, RandomState> = HashMap::default();
     while let Some(record) = input.reader.next_record() {
         let record = match record {
             Ok(record) => record,

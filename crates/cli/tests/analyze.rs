@@ -608,6 +608,10 @@ fn under_a_floor_packing_saves_and_compression_does_not() {
     let text = stdout(&thinair(&arguments));
     let headline = "leave headers as they are: compression saves nothing under this tariff; packing within 10 s saves 78.4 %";
     assert!(text.contains(headline), "{text}");
+    // Packets of 61 and 67 octets: compression saves down to the floor, and packing more.
+    let text = stdout(&thinair(&[SIX, "--tariff", FLOOR]));
+    let headline = "Recommendation: packing within 1 s saves 73.9 % of the price, compression alone 21.9 %: ROHC in U-mode";
+    assert!(text.contains(headline) && text.contains("cost (octet)") && text.contains(" 38,400 "), "{text}");
 }
 
 #[test]

@@ -254,6 +254,11 @@ impl Tariff {
         octets.max(self.floor).div_ceil(self.step.max(1)).into()
     }
 
+    /// Decimals with which an amount is printed, of `usual` ones: none for octets and credits, which have no parts.
+    pub fn decimals(&self, usual: u8) -> u8 {
+        if matches!(self.currency.as_str(), "octet" | "credit") { 0 } else { usual }
+    }
+
     /// Price of a month with so many counted octets, its fee included, and that of sessions not.
     pub fn month(&self, octets: f64) -> f64 {
         let starts = core::iter::once((0.0, self.octet));

@@ -155,8 +155,12 @@ macro_rules! registry {
             /// True if the flow of a packet has a context of a profile that accepts its kind of packet.
             #[cold]
             pub(crate) fn has_flow(compressor: &mut Compressor<'_>, chain: &HeaderChain<'_>) -> bool {
-                $($(#[$attribute])* if <$sender as Sender>::has_flow(chain, &compressor.flows_of()) {
-                    return true;
+                let profiles = compressor.config.channel.profiles();
+                $($(#[$attribute])* {
+                    let flows = compressor.flows_of::<$sender>();
+                    if <$sender>::is_in_use(profiles, flows.memory) && <$sender>::has_flow(chain, &flows) {
+                        return true;
+                    }
                 })+
                 false
             }

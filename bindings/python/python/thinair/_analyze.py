@@ -70,7 +70,7 @@ def analyze(
     partitions, most_flows = _or(partitions, 1), _or(most_flows, MOST_FLOWS)
     return Flows(
         _native.analyze(
-            several, _names(schemes), partitions, shard or (0, 1), most_flows, surveyed, progress, len(several) > 1, _prices(tariff)
+            several, _names(schemes), partitions, shard or (0, 1), most_flows, surveyed, progress, len(several) > 1, prices(tariff)
         )
     )
 
@@ -167,7 +167,7 @@ def files(path: str) -> list[str]:
     return found
 
 
-def _prices(tariff: str | os.PathLike[str] | None) -> tuple[str, str] | None:
+def prices(tariff: str | os.PathLike[str] | None) -> tuple[str, str] | None:
     """Path and text of a price list."""
     if tariff is None:
         return None

@@ -12,6 +12,7 @@ from typing import Any
 from thinair import _native, _workers
 from thinair._analyze import Survey
 from thinair._analyze import files as files_of
+from thinair._analyze import prices as prices_of
 from thinair._flows import Flows
 from thinair._frame import optional
 from thinair._types import Buffer
@@ -37,6 +38,7 @@ def analyze(
     partitions: int = 1,
     shards: int = 1,
     most_flows: int = 10_000,
+    tariff: str | os.PathLike[str] | None = None,
     retries: int = 2,
     client: Any = None,
     partial: Callable[[str, int, Flows], object] | None = None,
@@ -53,6 +55,7 @@ def analyze(
         partitions: Parallel channels of each link, as of `thinair.analyze`.
         shards: Parts in which each file is analyzed, at most `partitions`; about as many as workers, for one big file.
         most_flows: Flows with all sums, as of `thinair.analyze`.
+        tariff: File with the price list of the links, as of `thinair.analyze`. It is read here, not by workers.
         retries: Further tries of a part that failed.
         client: A `distributed.Client` or an `Executor`; the caller closes it. Default: a pool of processes.
         partial: Called with file, number of the shard, and its results, as they end.
@@ -62,6 +65,7 @@ def analyze(
         FileNotFoundError: A pattern matches no file, or a folder has no capture.
         ValueError: No file is a capture; among others that are, one that is none has the reason in `Flows.inputs`.
     """
+    prices = prices_of(tariff)
     files = [file for url in ([urls] if isinstance(urls, str) else urls) for file in _expanded(url)]
     several = len(files) > 1
     surveys: dict[int, Survey | None] = dict.fromkeys(range(len(files)))
@@ -83,7 +87,7 @@ def analyze(
             partial(files[part[0]], part[1], flows)
 
     tasks = {
-        (file, shard): (_shard, (files[file], (shard, shards), survey, *settings))
+        (file, shard): (_shard, (files[file], (shard, shards), survey, prices, *settings))
         for file, survey in surveys.items()
         for shard in range(shards)
     }
@@ -104,11 +108,18 @@ def _survey(url: str, schemes: list[str] | None, partitions: int, most_flows: in
 
 
 def _shard(
-    url: str, shard: tuple[int, int], survey: Survey | None, schemes: list[str] | None, partitions: int, most_flows: int, several: bool
+    url: str,
+    shard: tuple[int, int],
+    survey: Survey | None,
+    prices: tuple[str, str] | None,
+    schemes: list[str] | None,
+    partitions: int,
+    most_flows: int,
+    several: bool,
 ) -> Flows:
     """A task: one shard of one file."""
     surveyed = survey._native if survey else None
-    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None, several, None))
+    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None, several, prices))
 
 
 def _octets(url: str) -> Buffer | None:

@@ -84,7 +84,8 @@ fn without_recommendation(n: Numerals, settings: &Settings, outcome: &Outcome) -
     }
     let best = best_of_rohc(settings, outcome).filter(|(_, saved)| *saved > 0.0);
     if let (None, Some(_)) = (&best, &settings.tariff) {
-        let packing = packing(n, outcome).unwrap_or_else(|| "packing saves nothing, either".to_owned());
+        let packing = best_wait(outcome)
+            .map_or_else(|| "packing saves nothing, either".to_owned(), |wait| packing(n, wait));
         return format!("leave headers as they are: compression saves nothing under this tariff; {packing}");
     }
     if let Some((scheme, saved)) = best {
@@ -109,15 +110,18 @@ fn without_recommendation(n: Numerals, settings: &Settings, outcome: &Outcome) -
 /// Lead of a longer wait that is worth it, as a share of the price.
 const WORTH_WAITING: f64 = 0.05;
 
-/// Formats as `packing within 30 s saves 61.0 %`: the shortest wait that saves nearly as much as the longest. `None` if no wait saves
-/// anything, or the link has no price list.
-fn packing(n: Numerals, outcome: &Outcome) -> Option<String> {
+/// Formats as `packing within 30 s saves 61.0 %`.
+fn packing(n: Numerals, wait: &PackingCost) -> String {
+    let saved = n.percent(wait.saved_ratio, 1);
+    format!("packing within {} s saves {saved}", n.integer(wait.within_seconds.into()))
+}
+
+/// The shortest wait with which packing saves nearly as much as with the longest. `None` if no wait saves anything, or the link has no
+/// price list.
+fn best_wait(outcome: &Outcome) -> Option<&PackingCost> {
     let waits = &outcome.totals.packing;
     let most = waits.iter().map(|wait| wait.saved_ratio).fold(WORTH_COMPRESSING, f64::max);
-    let is_enough = |wait: &&PackingCost| wait.saved_ratio >= WORTH_COMPRESSING.max(most - WORTH_WAITING);
-    let wait = waits.iter().find(is_enough)?;
-    let saved = n.percent(wait.saved_ratio, 1);
-    Some(format!("packing within {} s saves {saved}", n.integer(wait.within_seconds.into())))
+    waits.iter().find(|wait| wait.saved_ratio >= WORTH_COMPRESSING.max(most - WORTH_WAITING))
 }
 
 /// The scheme of ROHC that saves most octets, or money if the link has a price, and the share that it saves.
@@ -176,8 +180,14 @@ fn recommended(
         ),
         ("in a tunnel", in_tunnels(n, settings, &tunnels, &lacking)),
     ];
-    if let Some(packing) = packing(n, outcome) {
-        rows.push(("packing", format!("{packing} of the price without compression")));
+    if let Some(wait) = best_wait(outcome) {
+        let packing = packing(n, wait);
+        rows.push((
+            "packing",
+            format!(
+                "{packing} of the price without compression; a tunnel packs what its rules of `hold` name"
+            ),
+        ));
     }
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
@@ -223,7 +233,17 @@ fn recommended(
         blocks.push((CONFIGURATION, config_lines(options, best)));
     }
     let only = if best_tunnel.is_some() { "" } else { ", only where the link itself carries ROHC packets" };
-    Advice { headline: headline(best) + only, rows, blocks }
+    let headline = headline(best) + only;
+    let compression = best_of_rohc(settings, outcome).map_or(0.0, |(_, saved)| saved);
+    let headline = match best_wait(outcome).filter(|wait| wait.saved_ratio > compression) {
+        Some(wait) => format!(
+            "{} of the price, compression alone {}: {headline}",
+            packing(n, wait),
+            n.percent(compression, 1)
+        ),
+        None => headline,
+    };
+    Advice { headline, rows, blocks }
 }
 
 /// Formats as `ROHC with profiles v1, coap and tcp in O-mode, 16 small CIDs`.
@@ -287,13 +307,10 @@ fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
 /// Formats as `7.70 -> 1.40, 6.30 less`, with the currency of a price list.
 fn paid(n: Numerals, settings: &Settings, before: f64, after: f64) -> String {
     let word = if after > before { "more" } else { "less" };
-    let currency = settings.tariff.as_ref().map_or(String::new(), |tariff| format!(" {}", tariff.currency));
-    format!(
-        "{} -> {}{currency}, {} {word}",
-        n.number(before, 2),
-        n.number(after, 2),
-        n.number((before - after).abs(), 2)
-    )
+    let tariff = settings.tariff.as_ref();
+    let currency = tariff.map_or(String::new(), |tariff| format!(" {}", tariff.currency));
+    let amount = |price: f64| n.number(price, tariff.map_or(2, |tariff| tariff.decimals(2)));
+    format!("{} -> {}{currency}, {} {word}", amount(before), amount(after), amount((before - after).abs()))
 }
 
 /// Names of [`CarrierOverhead::TUNNEL`], and the URL of each end.

@@ -103,7 +103,8 @@ fn price(settings: &Settings, outcome: &Outcome, best: &Scheme) -> Option<[Tile;
     let currency = settings.tariff.as_ref().map_or("", |tariff| tariff.currency.as_str());
     let of_month = if period.is_some() { " a month" } else { "" };
     let amount = |caption: &str, price: f64| {
-        let decimals = if price < 1.0 { 4 } else { 2 };
+        let usual = if price < 1.0 { 4 } else { 2 };
+        let decimals = settings.tariff.as_ref().map_or(usual, |tariff| tariff.decimals(usual));
         Tile::new(format!("{caption}{of_month}"), Cell::text(N.number(price, decimals))).unit(currency)
     };
     let period = period.map_or("for these packets".to_owned(), |time| format!("at the rate of these {time}"));

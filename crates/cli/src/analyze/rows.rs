@@ -48,8 +48,11 @@ pub(crate) fn schemes(
         rows.some("refreshes", 0, |scheme| scheme.refresh_bytes);
     }
     if settings.billing.is_some() {
-        let cost = |cost: Option<f64>| cost.map_or(Cell::Empty, |cost| Cell::number(cost, 2));
-        rows.column("cost", cost(traffic.cost_in), |scheme| cost(scheme.cost_out));
+        let tariff = settings.tariff.as_ref();
+        let name = tariff.map_or("cost".to_owned(), |tariff| format!("cost ({})", tariff.currency));
+        let decimals = tariff.map_or(2, |tariff| tariff.decimals(2));
+        let cost = |cost: Option<f64>| cost.map_or(Cell::Empty, |cost| Cell::number(cost, decimals));
+        rows.column(&name, cost(traffic.cost_in), |scheme| cost(scheme.cost_out));
     }
     if let Some(mtu) = settings.link_mtu {
         let count = |count: Option<u64>| count.map_or(Cell::Empty, Cell::integer);

@@ -270,7 +270,7 @@ fn document(columns: &[BillColumn], tags: &[TagCost], tariff: Option<&Tariff>) -
     }
     row("datagrams", &|column| Cell::integer(column.datagrams()));
     if let Some(tariff) = tariff {
-        let decimals = if tariff.currency == "octet" { 0 } else { 4 };
+        let decimals = tariff.decimals(4);
         row(&format!("price, {}", tariff.currency), &|column| Cell::number(column.price(tariff), decimals));
     }
     table.total(

@@ -101,7 +101,7 @@ pub(crate) fn verify_crc8(
         return Err(Failure::Malformed);
     };
     let check = Check::Crc8;
-    let state = check.update(check.update(check.of(head), &[0]), behind);
+    let state = check.update_long(check.update(check.of(head), &[0]), behind);
     if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
 }
 

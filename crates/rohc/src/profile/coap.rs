@@ -77,8 +77,7 @@ impl Carries {
     fn is_nothing(&self) -> bool {
         let Self { ip_id, message_id, request, token, numbers, message_type, msn, port } = *self;
         // One word.
-        let all = [ip_id, message_id, request, token, numbers, message_type, msn, port];
-        u64::from_ne_bytes(all.map(u8::from)) == 0
+        [ip_id, message_id, request, token, numbers, message_type, msn, port] == [false; 8]
     }
 
     /// Fields that IR, `co_common` and `co_repair` always carry.

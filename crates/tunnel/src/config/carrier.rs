@@ -69,7 +69,9 @@ impl CarrierSettings {
         }
         if matches!(others, Others::Peers(peers) if peers.iter().any(|peer| peer.learns_keepalive)) {
             return Err(setting.error(
-                "limits keepalives of a known interval; give `keepalive` a time instead of `auto`, or remove it",
+                "limits keepalives of a known interval, and a search for the timeout of the NAT needs frequent ones and up to \
+                 60 probes; give `keepalive` a time instead of `auto`, such as the one that `thinair tunnel status` shows \
+                 after a search, or remove the budget",
             ));
         }
         let least = LEAST_BUDGET * with_keepalive;

@@ -28,9 +28,12 @@ impl Udp {
     /// Returns the header in these octets.
     #[inline(always)]
     pub(super) fn of(&[s, t, d, e, l, m, b, c]: &[u8; Self::LEN]) -> Self {
-        let [source_port, destination_port, length, checksum] =
-            [[s, t], [d, e], [l, m], [b, c]].map(u16::from_be_bytes);
-        Self { source_port, destination_port, length, checksum }
+        Self {
+            source_port: u16::from_be_bytes([s, t]),
+            destination_port: u16::from_be_bytes([d, e]),
+            length: u16::from_be_bytes([l, m]),
+            checksum: u16::from_be_bytes([b, c]),
+        }
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.

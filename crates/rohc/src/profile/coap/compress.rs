@@ -195,6 +195,9 @@ impl CoapSenderContext {
     ) -> Result<Compressed, Refused> {
         let (cid, config) = (departure.cid, departure.config);
         let MessageToSend { now, headers, payload, is_quiet } = *message;
+        if is_quiet || !self.establishment.is_ir() {
+            self.shared.check();
+        }
         let known = self.shared.template_mut(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(departure.out, frame.len());

@@ -142,6 +142,7 @@ impl CoapReceiverContext {
         if self.health.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::Pt1));
         }
+        self.shared.check();
         let format = format_of(packet.first, &self.shared).ok_or(Failure::Malformed)?;
         if is_long(format) {
             let last = self.shared.msn;

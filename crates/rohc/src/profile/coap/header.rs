@@ -389,7 +389,7 @@ pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
     let (front, behind) = headers.split_at(if v6 { 0 } else { headers.len().min(10) });
     let behind = if v6 { behind } else { behind.get(2..).unwrap_or_default() };
     let hole: &[u8] = if v6 { &[] } else { &[0, 0] };
-    check.update(check.update(check.of(front), hole), behind)
+    check.update_long(check.update(check.of(front), hole), behind)
 }
 
 /// Returns the CHECK of a packet with a correct checksum: the checksum, the fields that it does not cover, those that may compensate each

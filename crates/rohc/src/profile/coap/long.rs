@@ -171,6 +171,7 @@ impl CoapReceiverContext {
             return Err(Failure::Malformed);
         }
         next.settle();
+        next.check();
         let mut template;
         let outline: &[u8];
         if x.has_definition {

@@ -88,11 +88,19 @@ impl CoapSenderContext {
         memory: &mut CoapMemory<'m>,
         departure: &mut Departure<'_, 'm>,
     ) -> Option<Compressed> {
+        // Where flows take turns, most packets are of another one.
+        let path = &self.shared.path;
+        let ports: [u8; 4] = *packet.get(path.ip_len()..)?.first_chunk()?;
+        let [[s, t], [d, e]] = [path.source_port.to_be_bytes(), path.destination_port.to_be_bytes()];
+        if ports != [s, t, d, e] {
+            return None;
+        }
         let (now, cid, config) = (departure.now, departure.cid, departure.config);
         let waited = self.caution.waited(now);
         if !self.is_calm(now, waited) {
             return None;
         }
+        self.shared.check();
         let (state, path) = (&self.shared, &self.shared.path);
         let mut x = HeaderFields::new(state.current);
         let template = state.regular_template(&memory.templates, &mut x)?;
@@ -209,6 +217,7 @@ impl CoapReceiverContext {
         memory: &mut CoapMemory<'m>,
         out: &mut [u8],
     ) -> Option<Verified> {
+        self.shared.check();
         let (header, state) = (packet.header, &self.shared);
         let format = format_of(header.first, state).filter(|format| is_shortest(*format))?;
         if self.health.state != DecompressorState::Fc {

@@ -48,6 +48,9 @@ impl CoapSenderContext {
     ) {
         let mut best: Option<(u32, u8)> = None;
         for (number, base) in memory.bases.iter().enumerate().take(256) {
+            if best.is_some_and(|(least, _)| least == 0) {
+                break;
+            }
             // There can be one base for each of many flows, and few of them can be better.
             if best.is_some_and(|(least, _)| least <= addressing(&base.path(), &self.shared.path)) {
                 continue;

@@ -221,6 +221,8 @@ pub(super) struct CoapState {
     pub(super) checks: [u8; 3],
     pub(super) digest: u16,
     pub(super) sum: u16,
+    /// True if checks and digest are computed: many flows end with their first packet, which needs none of them.
+    has_checks: bool,
 }
 
 impl CoapState {
@@ -256,6 +258,7 @@ impl CoapState {
             checks: [0; 3],
             digest: 0,
             sum: 0,
+            has_checks: false,
         }
     }
 
@@ -266,11 +269,27 @@ impl CoapState {
         state
     }
 
-    /// Sets the fields that follow from the IP and UDP fields.
+    /// Sets the fields that follow from the IP and UDP fields, except those of [`check`](Self::check).
     pub(super) fn settle(&mut self) {
         if self.path.has_label_in_each() {
             self.path.flow_label = FlowLabel::ZERO;
         }
+        let [source, destination] = self.path.ports(0);
+        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination);
+        self.sum = sum.word(source).word(destination).word(u16::from(protocol::UDP)).fold();
+        self.has_checks = false;
+    }
+
+    /// Computes the states of checks of other packets than IR and IR-CR, unless they are known.
+    #[inline(always)]
+    pub(super) fn check(&mut self) {
+        if !self.has_checks {
+            self.compute_checks();
+        }
+    }
+
+    #[cold]
+    fn compute_checks(&mut self) {
         let FlowLabel([e, f, g]) = self.path.flow_label;
         let kind =
             [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
@@ -283,9 +302,7 @@ impl CoapState {
             *state = check.of(&all);
         }
         self.digest = digest(&kind);
-        let [source, destination] = self.path.ports(0);
-        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination);
-        self.sum = sum.word(source).word(destination).word(u16::from(protocol::UDP)).fold();
+        self.has_checks = true;
     }
 
     /// Returns the entry of a template in the pool.
