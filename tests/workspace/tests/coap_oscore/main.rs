@@ -56,6 +56,7 @@ impl Bench {
     fn serve_by(&self, arguments: &[&str]) -> Server {
         let root = self.path("root");
         let mut command = server(&["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable"]);
+        command.arg("--test-resources");
         Server::start("coap", command.args(arguments))
     }
 
@@ -107,6 +108,10 @@ fn our_client_and_server_speak_to_each_other_over_both_transports() {
             "--block-size",
             "64",
         ]);
+        for names in ["humidity".to_owned(), "humidity\n".to_owned() + &"unknown\n".repeat(400)] {
+            let values = bench.done(&["fetch", &format!("{base}/values"), "--payload", &names]);
+            assert_eq!(values, b"humidity=40\n");
+        }
         let seen = bench.done(&["observe", &format!("{base}/time"), "--count", "2"]);
         assert_eq!(String::from_utf8(seen).unwrap().matches("UTC").count(), 2);
         assert!(String::from_utf8(bench.done(&["discover", &base])).unwrap().contains("/time"));
@@ -297,7 +302,9 @@ fn our_client_uses_aiocoaps_server_which_restarts() {
             assert!(answer[1] == 0x81 && answer.ends_with(b"Replay detected"), "{answer:?}");
         }
         assert!(!relay.requests().is_empty());
-        assert_eq!(bench.done(&["fetch", &store, "--payload", "5"]), body(5));
+        for octets in [5, 3_000] {
+            assert_eq!(bench.done(&["fetch", &store, "--payload", &octets.to_string()]), body(octets));
+        }
         let seen =
             String::from_utf8(bench.done(&["observe", &server.uri("/count"), "--count", "4"])).unwrap();
         let counts: Vec<u32> =
