@@ -29,23 +29,23 @@ const STACK: usize = 1_024;
 
 /// Encrypts a message, and returns its tag. `None` if it has more than 65,535 octets.
 pub(super) fn encrypt(key: &[u8; KEY], nonce: u128, aad: &Aad, text: &mut [u8]) -> Option<[u8; TAG]> {
-    run(key, nonce, aad, text, Direction::Encrypt).map(u64::to_ne_bytes)
+    run(key, nonce, aad, text, false).map(u64::to_ne_bytes)
 }
 
 /// Decrypts a message. Returns false, and overwrites the message, if it has another tag, or more than 65,535 octets.
 pub(super) fn decrypt(key: &[u8; KEY], nonce: u128, aad: &Aad, text: &mut [u8], tag: [u8; TAG]) -> bool {
     // Both are compared at once: the time does not show how many octets are right.
-    let is_sound = run(key, nonce, aad, text, Direction::Decrypt) == Some(u64::from_ne_bytes(tag));
+    let is_sound = run(key, nonce, aad, text, true) == Some(u64::from_ne_bytes(tag));
     if !is_sound {
         text.fill(0);
     }
     is_sound
 }
 
-fn run(key: &[u8; KEY], nonce: u128, aad: &Aad, text: &mut [u8], direction: Direction) -> Option<u64> {
+fn run(key: &[u8; KEY], nonce: u128, aad: &Aad, text: &mut [u8], is_encrypted: bool) -> Option<u64> {
     u16::try_from(text.len()).ok()?;
     let mut tag = 0;
-    let message = Message { nonce, aad, text, direction, tag: &mut tag };
+    let message = CcmMessage { nonce, aad, text, is_encrypted, tag: &mut tag };
     overwriting_stack::<STACK, ()>(|| {
         let cipher = Aes128Enc::new(&(*key).into());
         cipher.encrypt_with_backend(message);
@@ -56,41 +56,33 @@ fn run(key: &[u8; KEY], nonce: u128, aad: &Aad, text: &mut [u8], direction: Dire
     Some(tag)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Encrypt,
-    Decrypt,
-}
-
-struct Message<'m> {
+struct CcmMessage<'m> {
     /// The octets of a number.
     nonce: u128,
     aad: &'m Aad,
     text: &'m mut [u8],
-    direction: Direction,
+    is_encrypted: bool,
     tag: &'m mut u64,
 }
 
-impl BlockSizeUser for Message<'_> {
+impl BlockSizeUser for CcmMessage<'_> {
     type BlockSize = U16;
 }
 
-impl BlockCipherEncClosure for Message<'_> {
+impl BlockCipherEncClosure for CcmMessage<'_> {
     // In the caller the instructions of the backend are enabled.
     #[inline(always)]
     fn call<B: BlockCipherEncBackend<BlockSize = U16>>(self, backend: &B) {
-        let Self { nonce, aad, text, direction, tag } = self;
-        let blocks = Blocks { backend, nonce };
-        let mac = match direction {
-            Direction::Encrypt => {
-                let mac = blocks.mac(aad, text);
-                blocks.add_stream(text);
-                mac
-            }
-            Direction::Decrypt => {
-                blocks.add_stream(text);
-                blocks.mac(aad, text)
-            }
+        let Self { nonce, aad, text, is_encrypted, tag } = self;
+        let blocks = CcmBlocks { backend, nonce };
+        // The plaintext is authenticated.
+        let mac = if is_encrypted {
+            blocks.add_stream(text);
+            blocks.mac(aad, text)
+        } else {
+            let mac = blocks.mac(aad, text);
+            blocks.add_stream(text);
+            mac
         };
         let [a, b, c, d, e, f, g, h, ..] = (mac ^ blocks.numbered(STREAM, 0)).to_ne_bytes();
         *tag = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
@@ -98,12 +90,12 @@ impl BlockCipherEncClosure for Message<'_> {
 }
 
 /// Blocks of a message, encrypted. A block is the octets of a number.
-struct Blocks<'b, B> {
+struct CcmBlocks<'b, B> {
     backend: &'b B,
     nonce: u128,
 }
 
-impl<B: BlockCipherEncBackend<BlockSize = U16>> Blocks<'_, B> {
+impl<B: BlockCipherEncBackend<BlockSize = U16>> CcmBlocks<'_, B> {
     #[inline(always)]
     fn encrypt(&self, block: u128) -> u128 {
         let mut block = block.to_ne_bytes().into();
