@@ -5,9 +5,9 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_coap::oscore::{Context, ContextParameters, OscoreOption};
+use thinair_coap::oscore::{Context, ContextParameters, Established, KeyExchange, OscoreOption};
 use thinair_coap::{
-    Builder, Code, Config, Endpoint, Event, OptionList, Request, Response, Token, Type, number,
+    Builder, Code, Config, Endpoint, Event, OptionList, Request, Response, Token, Type, code, number,
 };
 use thinair_wire::time::Instant;
 
@@ -16,7 +16,7 @@ enum OscoreStep<'a> {
     /// A value of the option.
     Value(&'a [u8]),
     /// A datagram with these octets as option and ciphertext: a request to the server, or a response to the client.
-    Datagram { code: u8, token: u8, value: &'a [u8], ciphertext: &'a [u8] },
+    Datagram { code: u8, token: u8, value: &'a [u8], edhoc: bool, ciphertext: &'a [u8] },
     /// A message that the client has protected, with a bit flipped if there is a place for it.
     Protected { code: u8, options: Vec<(u16, &'a [u8])>, payload: &'a [u8], flipped: Option<u16> },
     /// A request of the client, observing or not.
@@ -35,6 +35,17 @@ fn context(sender_id: &[u8], recipient_id: &[u8]) -> Context {
     Context::new(&parameters, 0, true, |_| Some(u64::MAX)).expect("these are allowed")
 }
 
+/// Exchanges that are completed by an empty message, with keys that no other end has.
+struct Exchange;
+
+impl KeyExchange for Exchange {
+    fn complete(&mut self, _: Instant, id: &[u8], message: &[u8]) -> Result<Established, Response<'static>> {
+        let is_possible = message == b"\x40" && id != b"other";
+        let established = || Established { context: context(b"other", id), replaced: Some(vec![1]) };
+        is_possible.then(established).ok_or(Response::new(code::BAD_REQUEST))
+    }
+}
+
 fn datagram(code: Code, id: u16, token: Token, options: &OptionList, payload: &[u8]) -> Option<Vec<u8>> {
     let mut octets = vec![0; 70_000];
     let mut builder = Builder::new(&mut octets, Type::NonConfirmable, code, id, &token).ok()?;
@@ -48,6 +59,7 @@ fuzz_target!(|steps: Vec<OscoreStep<'_>>| {
     let now = Instant::ZERO;
     let mut server = Endpoint::<u8>::new(Config::default(), || 7);
     server.add_context(context(b"s", b"c")).expect("it is the first");
+    server.set_key_exchange(Exchange);
     // Its numbers are beyond those of `far`, so that neither are replays of the other.
     let mut client = Endpoint::<u8>::new(Config::default(), || 7);
     let near = client.add_context(context(b"d", b"s")).expect("it is the first");
@@ -60,9 +72,12 @@ fuzz_target!(|steps: Vec<OscoreStep<'_>>| {
                     assert_eq!(option.write().as_deref(), Some(value));
                 }
             }
-            OscoreStep::Datagram { code, token, value, ciphertext } => {
+            OscoreStep::Datagram { code, token, value, edhoc, ciphertext } => {
                 let mut options = OptionList::new();
                 options.push(number::OSCORE, value);
+                if edhoc {
+                    options.push(number::EDHOC, &[]);
+                }
                 let token = Token::of(u64::from(token), 1);
                 let Some(octets) = datagram(Code(code), id, token, &options, ciphertext) else { continue };
                 let event = server.handle_datagram(now, 1, &octets);

@@ -1,6 +1,20 @@
 //! Resources of this process.
 
 use nix::unistd::{SysconfVar, sysconf};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::{ErrorContext as _, Result};
+
+/// Raises the number of files that this process may have open to the hard limit (`ulimit -Hn`). Linux keeps the soft one low for
+/// programs that use select(2).
+///
+/// # Errors
+/// None is known.
+pub fn raise_file_limit() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+        .attempt(|| "raise the limit of open files".to_owned())
+}
 
 /// Returns the memory of this process in RAM (the resident set) in octets; `None` if the system does not report it.
 ///

@@ -1,6 +1,6 @@
 """aiocoap as a client of one server, by OSCORE or DTLS: methods, blocks, an observation.
 
-Usage: secure_client.py URI SECRETS, where URI is that of a folder that may be written to, and SECRETS a folder with a security context
+Usage: secure_client.py URI SECRETS, where URI is that of a folder that may be written to beside the test resources, and SECRETS a folder with a security context
 or keys for EDHOC, or a file with a pre-shared key.
 Prints a line for each thing that was so; ends with an error at the first that was not.
 """
@@ -37,7 +37,10 @@ async def main():
     so("PUT makes", (await ask(PUT, "/made.txt", payload=b"one")).code in (CREATED, CHANGED))
     answer = await ask(GET, "/made.txt")
     so("GET gets", answer.code == CONTENT and answer.payload == b"one")
-    so("FETCH is understood", (await ask(FETCH, "/made.txt", payload=b"x")).code == METHOD_NOT_ALLOWED)
+    so("FETCH of a file is refused", (await ask(FETCH, "/made.txt", payload=b"x")).code == METHOD_NOT_ALLOWED)
+    for names in (b"humidity", b"humidity\n" + 400 * b"unknown\n"):
+        answer = await ask(FETCH, "/values", payload=names)
+        so(f"FETCH selects by {len(names)} octets", answer.code == CONTENT and answer.payload == b"humidity=40\n")
     for octets in (3_000, 100_000):
         body = bytes(number * number % 251 for number in range(octets))
         so(f"{octets} octets go", (await ask(PUT, "/large.bin", payload=body)).code in (CREATED, CHANGED))

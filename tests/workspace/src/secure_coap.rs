@@ -165,13 +165,18 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// By SIGKILL, and so without a word to its clients and folders: to `timeout`, and to its child.
+    /// By SIGKILL, and so without a word to its clients and folders.
     fn drop(&mut self) {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let mut has_child = false;
         for child in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
+            has_child = true;
             let _ = Command::new("kill").args(["-9", child]).status();
         }
-        let _ = self.child.kill();
+        // `timeout` ends behind its child, which then has no lock any more.
+        if !has_child {
+            let _ = self.child.kill();
+        }
         let _ = self.child.wait();
     }
 }

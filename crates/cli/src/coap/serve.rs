@@ -197,6 +197,8 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         site.add(FileResource::open(root, max_body, arguments.writable)?);
     }
     let mut server = ResourceServer::open(&settings, site)?;
+    // Each folder has a file that stays open: its lock.
+    thinair_os::resource::raise_file_limit()?;
     for folder in &arguments.oscore {
         for folder in oscore::folders(folder)? {
             let context = oscore::open(&folder, arguments.moved)?;

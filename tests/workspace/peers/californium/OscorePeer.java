@@ -1,6 +1,6 @@
-// Californium by OSCORE: `client URI FOLDER`, where URI is that of a folder that may be written to; `server PORT FOLDER`, whose
-// /store has what was put last. FOLDER has settings.json. The client prints a line for each thing that was so, and ends with an
-// error at the first that was not.
+// Californium by OSCORE: `client URI FOLDER`, where URI is that of a folder that may be written to beside the test resources; `server
+// PORT FOLDER`, whose /store has what was put last, and FETCH gets as many octets of it as the payload says. FOLDER has
+// settings.json. The client prints a line for each thing that was so, and ends with an error at the first that was not.
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -66,6 +66,12 @@ public class OscorePeer {
     }
 
     @Override
+    public void handleFETCH(CoapExchange exchange) {
+      int octets = Integer.parseInt(exchange.getRequestText());
+      exchange.respond(ResponseCode.CONTENT, Arrays.copyOf(content, octets));
+    }
+
+    @Override
     public void handlePUT(CoapExchange exchange) {
       content = exchange.getRequestPayload();
       exchange.respond(ResponseCode.CHANGED);
@@ -79,6 +85,10 @@ public class OscorePeer {
       for (int at = 0; at < octets; at++) body[at] = (byte) (at * at % 251);
       so(octets + " octets go", ask(base, Code.PUT, "/body.bin", body).isSuccess());
       so(octets + " octets come", Arrays.equals(ask(base, Code.GET, "/body.bin", null).getPayload(), body));
+    }
+    for (String names : new String[] {"humidity", "humidity\n" + "unknown\n".repeat(400)}) {
+      CoapResponse values = ask(base, Code.FETCH, "/values", names.getBytes());
+      so("FETCH selects by " + names.length() + " octets", values.getResponseText().equals("humidity=40\n"));
     }
   }
 

@@ -88,7 +88,8 @@ impl Bench {
         let (keys, root, address) = (self.path("server"), self.path("root"), format!("127.0.0.1:{port}"));
         let mut command =
             server(&["--listen", &address, "--no-udp", "--no-tcp", "--root", &root, "--writable"]);
-        Server::start("coaps", command.args(["--psk-file", &keys]).args(arguments))
+        command.args(["--test-resources", "--psk-file", &keys]);
+        Server::start("coaps", command.args(arguments))
     }
 
     /// Starts libcoap's server.

@@ -9,7 +9,7 @@ fn californium_uses_our_server() {
     let bench = Bench::new();
     let server = bench.serve(&[]);
     let done = client.args(["client", &server.uri(""), &bench.path("client")]).output().unwrap();
-    assert!(done.status.success() && text(&done).contains("3000 octets come"), "{}", text(&done));
+    assert!(done.status.success() && text(&done).contains("FETCH selects by 3209 octets"), "{}", text(&done));
 }
 
 #[test]
@@ -30,6 +30,7 @@ fn our_client_uses_californiums_server() {
         fs::write(&file, body(octets)).unwrap();
         bench.done(&["put", &store, "--file", &file]);
         assert_eq!(bench.done(&["get", &store]), body(octets));
+        assert_eq!(bench.done(&["fetch", &store, "--payload", &octets.to_string()]), body(octets));
     }
     assert!(text(&ask(&["get", &store])).contains("4.01"));
 }

@@ -171,6 +171,7 @@ fn our_client_agrees_with_aiocoaps_server() {
     fs::write(&file, body(3_000)).unwrap();
     bench.agreed(&["put", &store, "--file", &file]);
     assert_eq!(bench.agreed(&["get", &store]).stdout, body(3_000));
+    assert_eq!(bench.agreed(&["fetch", &store, "--payload", "2000"]).stdout, body(2_000));
     let seen = bench.agreed(&["observe", &server.uri("/count"), "--count", "3"]).stdout;
     assert_eq!(String::from_utf8(seen).unwrap().matches("count ").count(), 3);
     bench.pair("thief", "safe");

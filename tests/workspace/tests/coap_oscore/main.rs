@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use relay::{Relay, replay};
 use thinair_tests::secure_coap::{
-    Server, aiocoap, ask, body, californium, done, failed, limited, script, server, text, thinair,
+    LIMIT, Server, aiocoap, ask, body, californium, done, failed, limited, script, server, text, thinair,
 };
 
 /// Folders of a test: contexts, and files that are served.
@@ -56,6 +56,7 @@ impl Bench {
     fn serve_by(&self, arguments: &[&str]) -> Server {
         let root = self.path("root");
         let mut command = server(&["-vv", "--listen", "127.0.0.1:0", "--root", &root, "--writable"]);
+        command.arg("--test-resources");
         Server::start("coap", command.args(arguments))
     }
 
@@ -107,6 +108,10 @@ fn our_client_and_server_speak_to_each_other_over_both_transports() {
             "--block-size",
             "64",
         ]);
+        for names in ["humidity".to_owned(), "humidity\n".to_owned() + &"unknown\n".repeat(400)] {
+            let values = bench.done(&["fetch", &format!("{base}/values"), "--payload", &names]);
+            assert_eq!(values, b"humidity=40\n");
+        }
         let seen = bench.done(&["observe", &format!("{base}/time"), "--count", "2"]);
         assert_eq!(String::from_utf8(seen).unwrap().matches("UTC").count(), 2);
         assert!(String::from_utf8(bench.done(&["discover", &base])).unwrap().contains("/time"));
@@ -139,6 +144,30 @@ fn a_context_has_the_rights_in_its_folder() {
     drop(server);
     let done = ask(&["serve", "--listen", "127.0.0.1:0", "--oscore", &bench.path("server")]);
     assert!(text(&done).contains("rights.json") && text(&done).contains("`get`"), "{}", text(&done));
+}
+
+/// A server keeps the lock of each folder open.
+#[test]
+fn a_server_has_more_folders_than_its_soft_limit_of_files() {
+    const FOLDERS: u8 = 80;
+    let bench = Bench::new();
+    let folder = |name: &str, sender: &str, recipient: &str| {
+        fs::create_dir_all(bench.path(name)).unwrap();
+        let ids = format!("\"sender-id_hex\": \"{sender}\", \"recipient-id_hex\": \"{recipient}\"");
+        let settings = format!("{{\"secret_hex\": \"{}\", {ids}}}", "5a".repeat(16));
+        fs::write(bench.path(name) + "/settings.json", settings).unwrap();
+    };
+    for number in 0..FOLDERS {
+        let id = format!("{number:02x}");
+        folder(&format!("sensors/{id}"), "ff", &id);
+        folder("last", &id, "ff");
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 40 && exec \"$@\"", "sh"]);
+    command.args(["timeout", "--foreground", "--signal", "KILL", LIMIT, &thinair(), "coap", "serve"]);
+    command.args(["--listen", "127.0.0.1:0", "--oscore", &bench.path("sensors")]);
+    let server = Server::start("coap", &mut command);
+    done(&["get", &server.uri("/time"), "--oscore", &bench.path("last")]);
 }
 
 #[test]
@@ -297,7 +326,9 @@ fn our_client_uses_aiocoaps_server_which_restarts() {
             assert!(answer[1] == 0x81 && answer.ends_with(b"Replay detected"), "{answer:?}");
         }
         assert!(!relay.requests().is_empty());
-        assert_eq!(bench.done(&["fetch", &store, "--payload", "5"]), body(5));
+        for octets in [5, 3_000] {
+            assert_eq!(bench.done(&["fetch", &store, "--payload", &octets.to_string()]), body(octets));
+        }
         let seen =
             String::from_utf8(bench.done(&["observe", &server.uri("/count"), "--count", "4"])).unwrap();
         let counts: Vec<u32> =
