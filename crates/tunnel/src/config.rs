@@ -30,7 +30,7 @@ use thinair_rohc::profile::coap::Base;
 
 #[cfg(target_os = "linux")]
 pub(crate) use inside::is_name_server;
-pub use inside::{STATUS_SOCKET, inside};
+pub use inside::{STATUS_SOCKET, inside, loopback};
 pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;
 pub use setting::{ConfigError, SettingPlace};
