@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_session::{BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Opened, Over, PeerKeys, Random, Seal, SiteId, Suite, TwoWay};
+use thinair_session::{
+    BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Opened, Over,
+    PeerKeys, Random, Seal, SiteId, Suite, TwoWay,
+};
 use thinair_wire::time::Instant;
 
 #[derive(Arbitrary, Debug)]

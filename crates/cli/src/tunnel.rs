@@ -7,6 +7,7 @@ mod control;
 mod describe;
 mod keygen;
 mod options;
+mod page;
 mod run;
 mod sources;
 mod status;
@@ -39,6 +40,9 @@ pub(crate) enum TunnelCommand {
     /// Show packets, octets saved, contexts and drop reasons of a running tunnel
     #[command(after_long_help = status::EXIT_STATUS)]
     Status(status::StatusArguments),
+    /// Serve a live page of a running tunnel, and metrics for Prometheus
+    #[command(after_long_help = page::EXIT_STATUS)]
+    Page(page::PageArguments),
     /// Create a key file, or rotate its keys
     #[command(after_long_help = keygen::EXIT_STATUS)]
     Keygen(keygen::KeygenArguments),
@@ -63,6 +67,7 @@ pub(crate) fn run(task: &TunnelCommand) -> anyhow::Result<ExitCode> {
         #[cfg(target_os = "linux")]
         TunnelCommand::Reload(arguments) => control::reload(arguments),
         TunnelCommand::Status(arguments) => status::run(arguments),
+        TunnelCommand::Page(arguments) => page::run(arguments),
         TunnelCommand::Keygen(arguments) => keygen::run(arguments),
         TunnelCommand::Check(arguments) => check::run(arguments),
         TunnelCommand::Bill(arguments) => bill::run(arguments),

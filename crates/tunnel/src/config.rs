@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use thinair_rohc::profile::coap::Base;
 
 #[cfg(target_os = "linux")]
-pub use inside::{STATUS_SOCKET, inside};
+pub use inside::{STATUS_SOCKET, inside, loopback};
 pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;
 pub use setting::{ConfigError, SettingPlace};

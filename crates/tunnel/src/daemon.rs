@@ -2,7 +2,7 @@
 //! and output, and provides the time.
 //!
 //! One thread waits for both and for timers, reads up to 64 packets in a row, and sends datagrams in batches.
-//! When no more packets wait, all data is sent at once. The live page has its own thread.
+//! When no more packets wait, all data is sent at once.
 
 mod block;
 pub mod control;

@@ -8,7 +8,6 @@ pub mod config;
 pub mod daemon;
 pub mod idle;
 pub mod key_file;
-pub mod live;
 pub mod mtu;
 pub mod offload;
 pub mod packaging;

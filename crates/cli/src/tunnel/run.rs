@@ -8,8 +8,14 @@ use clap::Args;
 #[cfg(target_os = "linux")]
 use thinair_tunnel::config;
 use thinair_tunnel::config::Settings;
+#[cfg(target_os = "linux")]
+use thinair_tunnel::daemon::Daemon;
+#[cfg(target_os = "linux")]
+use thinair_tunnel::site_config::SiteConfig;
 
 use super::options::TunnelOptions;
+#[cfg(target_os = "linux")]
+use super::page::PageProcess;
 use super::sources::Folders;
 use super::{describe, sources};
 use crate::usage::Usage;
@@ -79,7 +85,7 @@ fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
 /// Runs the daemon until a signal or request ends it.
 #[cfg(target_os = "linux")]
 fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
-    use thinair_tunnel::daemon::{Daemon, RunError, Source};
+    use thinair_tunnel::daemon::{RunError, Source};
     let (folders, claimed) = Folders::claim(settings, options.name.as_deref())?;
     let Some(plan) = patient_plan(settings, &folders)? else { return Ok(()) };
     for note in describe::warnings(&plan) {
@@ -104,16 +110,26 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
         }
         other => other.into(),
     })?;
+    // After all rights are given up.
+    let _page = page(&plan, &daemon)?;
     Ok(daemon.run()?)
+}
+
+/// Starts the page of a plan that has one.
+#[cfg(target_os = "linux")]
+fn page(plan: &SiteConfig, daemon: &Daemon) -> anyhow::Result<Option<PageProcess>> {
+    let Some(address) = plan.seeing.http else { return Ok(None) };
+    let Some(socket) = daemon.status_socket() else {
+        tracing::warn!("no page, as it reads the status socket: give its path by --status");
+        return Ok(None);
+    };
+    Ok(Some(PageProcess::start(address, socket)?))
 }
 
 /// Returns the plan, and waits for it while the name of another end cannot be resolved. `None`: a signal asked to end
 /// meanwhile.
 #[cfg(target_os = "linux")]
-fn patient_plan(
-    settings: &Settings,
-    folders: &Folders,
-) -> anyhow::Result<Option<thinair_tunnel::site_config::SiteConfig>> {
+fn patient_plan(settings: &Settings, folders: &Folders) -> anyhow::Result<Option<SiteConfig>> {
     use std::time::{Duration, Instant};
     use thinair_os::{Signal, Signals};
     use thinair_tunnel::daemon;

@@ -153,7 +153,8 @@ pub(super) fn seeing(settings: &Settings, surroundings: &Surroundings<'_>) -> Re
 /// File name of the status socket in the folder of a tunnel below `/run`.
 pub const STATUS_SOCKET: &str = "status.sock";
 
-fn loopback(text: &str) -> Result<SocketAddr, String> {
+/// Parses an address of the page: a loopback address and a port, or `:` and a port.
+pub fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = match text.strip_prefix(':').map(words::number(1..=u16::MAX)) {
         Some(port) => SocketAddr::from(([127, 0, 0, 1], port?)),
         None => {

@@ -21,11 +21,10 @@ pub(super) const INSIDE: u64 = 0;
 pub(super) const OUTSIDE: u64 = 1;
 pub(super) const SIGNALS: u64 = 2;
 pub(super) const STATUS: u64 = 3;
-pub(super) const WAKER: u64 = 4;
-const ROOM: u64 = 5;
-pub(super) const HELPER: u64 = 6;
-pub(super) const CONTROL: u64 = 7;
-pub(super) const PROBER: u64 = 8;
+const ROOM: u64 = 4;
+pub(super) const HELPER: u64 = 5;
+pub(super) const CONTROL: u64 = 6;
+pub(super) const PROBER: u64 = 7;
 
 /// Packets read from the interface in a row.
 const BATCH: usize = 64;
@@ -64,7 +63,7 @@ impl Daemon {
                 self.take_late_answers()?;
             }
             if chores_at.is_none_or(|at| at <= now) {
-                // Without chores the loop sleeps until an event; opening the page rings the waker.
+                // Without chores the loop sleeps until an event.
                 chores_at = self.do_chores(now).then_some(now + CHORES);
             }
             let always = [
@@ -91,12 +90,6 @@ impl Daemon {
                     STATUS => self.tell(clock::now()),
                     HELPER => self.take_late_answers()?,
                     CONTROL if self.take_verbs() => return self.end(),
-                    WAKER => {
-                        if let Some(page) = &self.page {
-                            page.waker.heard();
-                        }
-                        chores_at = None;
-                    }
                     SIGNALS => {
                         while let Some(signal) = self.signals.poll() {
                             if matches!(signal, Signal::End { .. }) {
@@ -337,12 +330,6 @@ impl Daemon {
         if let Some(socket) = &mut self.status_socket {
             socket.go_on(now);
             more |= socket.is_busy();
-        }
-        if let Some(page) = &self.page {
-            if page.feed.is_due() {
-                page.feed.publish(self.status(now));
-            }
-            more |= page.feed.next_in().is_some();
         }
         more
     }

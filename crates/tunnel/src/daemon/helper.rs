@@ -368,7 +368,9 @@ fn serve(mut line: HelperSocket, config: SiteConfig, folder: Option<PathBuf>, so
     // Nothing of the network has been read before.
     match confinement::confine(rights(&config, source.is_some())) {
         Ok(true) => {}
-        Ok(false) => tracing::info!("system calls of the helper are not filtered: the system does not permit it"),
+        Ok(false) => {
+            tracing::info!("system calls of the helper are not filtered: the system does not permit it")
+        }
         Err(error) => {
             tracing::error!("{}", words(&error));
             return;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thinair_os::privileges::{self, Account, Keep};
-use thinair_os::{Error, EventLoop, Offloads, Signals, Waker, clock};
+use thinair_os::{Error, EventLoop, Offloads, Signals, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
-use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, PROBER, SIGNALS, STATUS, WAKER};
+use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, PROBER, SIGNALS, STATUS};
 use super::helper::{Helper, Source};
 use super::inside::Inside;
 use super::keys;
@@ -24,9 +24,8 @@ use super::reload::has_names;
 use super::remembered::Remembered;
 use super::run_folder::RunFolder;
 
-use crate::live::{Feed, Live, LiveError};
-use crate::mtu::{Budget, BudgetError};
 use crate::key_file::KeyFileError;
+use crate::mtu::{Budget, BudgetError};
 use crate::site::{BuildError, Site};
 use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
@@ -59,31 +58,9 @@ pub enum RunError {
     /// The folder of epochs cannot be used.
     #[error("cannot use {}, where epochs are kept", .0.display())]
     State(PathBuf, #[source] io::Error),
-    /// The live page cannot be served.
-    #[error(transparent)]
-    Page(#[from] LiveError),
     /// A capture cannot be written.
     #[error("cannot write {}", .0.display())]
     Record(PathBuf, #[source] io::Error),
-}
-
-/// The live page, and the waker by which it wakes the daemon.
-pub(super) struct Page {
-    pub(super) feed: Feed,
-    pub(super) waker: Arc<Waker>,
-    _live: Live,
-}
-
-impl Page {
-    fn serve(address: SocketAddr, events: &EventLoop) -> Result<Self, RunError> {
-        let waker = Arc::new(Waker::new()?);
-        events.add(&*waker, WAKER)?;
-        let ring = Arc::clone(&waker);
-        let feed = Feed::waking(move || ring.ring());
-        let live = Live::start(address, feed.clone())?;
-        tracing::info!("the page is at http://{}/", live.address());
-        Ok(Self { feed, _live: live, waker })
-    }
 }
 
 /// A tunnel that is open.
@@ -105,7 +82,6 @@ pub struct Daemon {
     pub(super) events: EventLoop,
     pub(super) signals: Signals,
     pub(super) status_socket: Option<StatusSocket>,
-    pub(super) page: Option<Page>,
     pub(super) record_inside: Option<Recorder>,
     pub(super) record_outside: Option<Recorder>,
     /// Notices that were logged.
@@ -200,7 +176,7 @@ impl Daemon {
         }
         tracing::info!(interface = inside.name(), "the tunnel is open");
         let identity = identity(config, &inside, &budget);
-        let mut daemon = Self {
+        let daemon = Self {
             site,
             inside,
             outside,
@@ -215,7 +191,6 @@ impl Daemon {
             events,
             signals,
             status_socket,
-            page: None,
             record_inside,
             record_outside,
             notices: Notices::default(),
@@ -231,10 +206,6 @@ impl Daemon {
             history: History::new(),
         };
         daemon.give_up_rights(config)?;
-        // Threads start here.
-        if let Some(address) = config.seeing.http {
-            daemon.page = Some(Page::serve(address, &daemon.events)?);
-        }
         Ok(daemon)
     }
 
@@ -278,6 +249,11 @@ impl Daemon {
             ),
         }
         Ok(())
+    }
+
+    /// Path of the status socket. `None`: there is none.
+    pub fn status_socket(&self) -> Option<&Path> {
+        self.status_socket.as_ref().map(StatusSocket::path)
     }
 
     /// Adds a sample to the history, if one is due.

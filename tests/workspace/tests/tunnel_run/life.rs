@@ -180,6 +180,27 @@ fn what_it_tells_and_whom() {
     } else {
         println!("skipped: who may ask, as others may not run the command, or there is no setpriv");
     }
+
+    // The page is a process without capabilities, and ends with the daemon, even after SIGKILL.
+    let page = child(bench.end(0).pid, "page");
+    let rights = fs::read_to_string(format!("/proc/{page}/status")).unwrap();
+    assert!(rights.contains("CapEff:\t0000000000000000"), "{rights}");
+    let is_nobody = |line: &str| line.split_whitespace().nth(2) == nobody.split(':').nth(2);
+    assert!(rights.lines().any(|line| line.starts_with("Uid:") && is_nobody(line)), "{rights}");
+    bench.end(0).signal("-KILL");
+    let has_ended = || !std::path::Path::new(&format!("/proc/{page}")).exists();
+    assert!(wait_for(SOON, has_ended), "the page of a daemon that was killed");
+}
+
+/// Returns the number of a process that another one has started, with this argument.
+fn child(parent: u32, argument: &str) -> u32 {
+    let mut processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+    let is_child = |process: &u32| {
+        let file = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
+        file("status").lines().any(|line| line == format!("PPid:\t{parent}"))
+            && file("cmdline").split('\0').any(|word| word == argument)
+    };
+    processes.find_map(|name| name.to_str()?.parse().ok().filter(is_child)).unwrap()
 }
 
 /// Response of a server in the carrier's namespace.

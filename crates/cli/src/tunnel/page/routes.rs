@@ -1,8 +1,6 @@
 //! Routes of the page, access checks, and security headers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -12,10 +10,11 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use thinair_tunnel::status::socket::AskError;
+use thinair_tunnel::status::{Drop, Failure, Reason};
 
-use super::feed::Feed;
 use super::metrics::{METRICS_TYPE, metrics};
-use crate::status::{Drop, Failure, Reason, Status};
+use super::source::StatusSource;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -48,17 +47,13 @@ const HEADERS: [(&str, &str); 7] = [
     ("cache-control", "no-store"),
 ];
 
-/// Maximum time that a first request waits for the daemon to publish, and its polling interval.
-const PATIENCE: Duration = Duration::from_millis(1200);
-const LOOKS_EVERY: Duration = Duration::from_millis(20);
-
 /// Returns all routes with their access checks.
-pub(super) fn router(feed: Feed) -> Router {
+pub(super) fn router(source: StatusSource) -> Router {
     let mut router = Router::new()
         .route("/status.json", get(status_json))
         .route("/metrics", get(metrics_text))
         .route("/words.json", get(words_json))
-        .with_state(feed)
+        .with_state(source)
         .fallback(|| async { plain(StatusCode::NOT_FOUND, "There is no such page.\n") });
     for (path, kind, text) in FILES {
         router = router.route(path, get(move || async move { ([(CONTENT_TYPE, kind)], text) }));
@@ -105,17 +100,17 @@ fn is_loopback(authority: &Authority) -> bool {
     is_known && rest.is_some_and(|rest| rest.is_empty() || has_port(rest))
 }
 
-async fn status_json(State(feed): State<Feed>) -> Response {
-    match newest(&feed).await {
-        Some(status) => axum::Json(&*status).into_response(),
-        None => not_yet(),
+async fn status_json(State(source): State<StatusSource>) -> Response {
+    match source.status().await {
+        Ok(status) => axum::Json(&*status).into_response(),
+        Err(error) => no_status(&error),
     }
 }
 
-async fn metrics_text(State(feed): State<Feed>) -> Response {
-    match newest(&feed).await {
-        Some(status) => ([(CONTENT_TYPE, METRICS_TYPE)], metrics(&status)).into_response(),
-        None => not_yet(),
+async fn metrics_text(State(source): State<StatusSource>) -> Response {
+    match source.status().await {
+        Ok(status) => ([(CONTENT_TYPE, METRICS_TYPE)], metrics(&status)).into_response(),
+        Err(error) => no_status(&error),
     }
 }
 
@@ -128,22 +123,11 @@ async fn words_json() -> Response {
     axum::Json(all).into_response()
 }
 
-async fn newest(feed: &Feed) -> Option<Arc<Status>> {
-    let looks = PATIENCE.as_millis() / LOOKS_EVERY.as_millis();
-    for _ in 0..looks {
-        if let Some(status) = feed.look() {
-            return Some(status);
-        }
-        tokio::time::sleep(LOOKS_EVERY).await;
-    }
-    None
+fn no_status(error: &AskError) -> Response {
+    plain(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"))
 }
 
-fn not_yet() -> Response {
-    plain(StatusCode::SERVICE_UNAVAILABLE, "The daemon has not said anything yet.\n")
-}
-
-fn plain(code: StatusCode, words: &'static str) -> Response {
+fn plain(code: StatusCode, words: impl IntoResponse) -> Response {
     (code, [(CONTENT_TYPE, TEXT), (CACHE_CONTROL, "no-store")], words).into_response()
 }
 

@@ -9,19 +9,19 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::status::{Latency, PeerStatus, Reason, Side, Status};
+use thinair_tunnel::status::{Latency, PeerStatus, Reason, Side, Status};
 
 /// Media type of the text.
 pub(super) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Exponents of the upper limits of latency buckets, powers of two in nanoseconds: 1 us, 4 us, ... 4.3 s.
-/// They are also limits of the bins of the [histogram](crate::status::Histogram), so buckets are exact.
+/// They are also limits of the bins of the [histogram](thinair_tunnel::status::Histogram), so buckets are exact.
 const BUCKETS: std::ops::RangeInclusive<u32> = 10..=32;
 
 /// Returns the status as OpenMetrics text.
-pub fn metrics(status: &Arc<Status>) -> String {
+pub(super) fn metrics(status: &Arc<Status>) -> String {
     let mut registry = Registry::with_prefix("thinair_tunnel");
-    registry.register_collector(Box::new(StatusSource(Arc::clone(status))));
+    registry.register_collector(Box::new(Metrics(Arc::clone(status))));
     let mut text = String::new();
     match encode(&mut text, &registry) {
         Ok(()) => text,
@@ -30,11 +30,11 @@ pub fn metrics(status: &Arc<Status>) -> String {
 }
 
 #[derive(Debug)]
-struct StatusSource(Arc<Status>);
+struct Metrics(Arc<Status>);
 
 type Labels<'l> = &'l [(&'l str, &'l str)];
 
-impl Collector for StatusSource {
+impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let status = &*self.0;
         let out = &mut encoder;

@@ -1,5 +1,4 @@
-//! A listener with a limit on connections and idle time, since its file descriptors are those of the daemon,
-//! too.
+//! A listener with a limit on connections and idle time, which bounds memory and file descriptors.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,55 +1,94 @@
-//! The live page over a plain connection, and in a browser if there is one.
+//! The live page of `thinair tunnel page` over a plain connection, and in a browser if there is one.
 
 #![allow(clippy::unwrap_used)]
+#![cfg(all(feature = "tunnel", target_os = "linux"))]
 
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use thinair_tunnel::live::{Feed, Live};
+use tempfile::TempDir;
+use thinair_tunnel::status::socket::StatusSocket;
 use thinair_tunnel::status::{
     CarrierLoss, CarrierStatus, ContextCount, Counters, Drop as Dropped, Identity, InsideStatus,
     PeerCounters, PeerKind, PeerStatus, SCHEMA, Side, Status,
 };
+use thinair_wire::time::Instant;
 
-/// A daemon that only publishes its status, with one more packet of `octets` each time.
+/// `thinair tunnel page`, and its address.
+struct Page {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Page {
+    fn of(socket: &std::path::Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_thinair"))
+            .args(["tunnel", "page", "--until-eof", "--http", "127.0.0.1:0"])
+            .arg(socket)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().trim_start_matches("http://").trim_end_matches('/').parse().unwrap();
+        Self { child, address }
+    }
+
+    /// Ends its input, and waits for its end.
+    fn end(&mut self) -> Option<i32> {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A daemon that only answers at its status socket, with one more packet of 100 octets each time.
 struct StatusDaemon {
-    live: Live,
+    page: Page,
     over: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
+    _folder: TempDir,
 }
 
 impl StatusDaemon {
     fn start(has_traffic: bool) -> Self {
-        let feed = Feed::new();
-        let live = Live::start("127.0.0.1:0".parse().unwrap(), feed.clone()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("status.sock");
+        let mut socket = StatusSocket::bind(&path).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
             let mut counters = Counters::new(0);
             let mut uptime = 1.0;
             while !is_over.load(Ordering::Relaxed) {
-                if has_traffic {
-                    counters.sent.packet(100, 20);
-                    counters.sent_datagram(50);
-                    counters.latency_sent.record(30_000);
-                    counters.drops.count(Dropped::Forged);
-                }
-                uptime += 0.5;
-                if feed.next_in().is_some() {
-                    feed.publish(status(&counters, uptime));
-                }
+                socket.accept_and_answer(Instant::ZERO, || {
+                    if has_traffic {
+                        counters.sent.packet(100, 20);
+                        counters.sent_datagram(50);
+                        counters.latency_sent.record(30_000);
+                        counters.drops.count(Dropped::Forged);
+                    }
+                    uptime += 0.5;
+                    status(&counters, uptime)
+                });
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        Self { live, over, thread: Some(thread) }
+        Self { page: Page::of(&path), over, thread: Some(thread), _folder: folder }
     }
 
     fn address(&self) -> SocketAddr {
-        self.live.address()
+        self.page.address
     }
 }
 
@@ -164,7 +203,8 @@ fn the_status_is_the_newest() {
     let daemon = StatusDaemon::start(true);
     let first: Status = serde_json::from_str(&got(daemon.address(), "/status.json").body).unwrap();
     assert_eq!(first.schema, SCHEMA);
-    std::thread::sleep(Duration::from_millis(50));
+    // Longer than a status is kept.
+    std::thread::sleep(Duration::from_millis(300));
     let second: Status = serde_json::from_str(&got(daemon.address(), "/status.json").body).unwrap();
     assert!(second.totals.sent.packets > first.totals.sent.packets);
 }
@@ -240,13 +280,36 @@ fn nothing_but_get() {
 }
 
 #[test]
-fn a_daemon_that_says_nothing_is_told() {
-    let live = Live::start("127.0.0.1:0".parse().unwrap(), Feed::new()).unwrap();
-    assert_eq!(got(live.address(), "/").code, 200);
-    assert_eq!(got(live.address(), "/status.json").code, 503);
-    let address = live.address();
-    drop(live);
-    assert!(TcpStream::connect(address).is_err());
+fn without_a_daemon_there_is_a_page_that_names_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut page = Page::of(&folder.path().join("status.sock"));
+    assert_eq!(got(page.address, "/").code, 200);
+    let answer = got(page.address, "/status.json");
+    assert!(answer.code == 503 && answer.body.contains("no daemon is running here"), "{}", answer.body);
+    assert_eq!(page.end(), Some(0));
+    assert!(TcpStream::connect(page.address).is_err());
+}
+
+#[test]
+fn an_address_in_use_and_one_of_others_are_errors_at_once() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let page = |address: &str| {
+        Command::new(env!("CARGO_BIN_EXE_thinair"))
+            .args(["tunnel", "page", "--http", address, "status.sock"])
+            .output()
+            .unwrap()
+    };
+    let busy = page(&address.to_string());
+    let words = String::from_utf8(busy.stderr).unwrap();
+    assert_eq!(busy.status.code(), Some(1), "{words}");
+    assert!(words.contains(&address.to_string()) && words.contains("another port"), "{words}");
+    for address in ["0.0.0.0:80", "192.0.2.1:9000", "[::]:80", "[2001:db8::1]:80", "[::ffff:192.0.2.1]:80"] {
+        let exposed = page(address);
+        let words = String::from_utf8(exposed.stderr).unwrap();
+        assert_eq!(exposed.status.code(), Some(2), "{address}: {words}");
+        assert!(words.contains("no access control"), "{address}: {words}");
+    }
 }
 
 #[test]

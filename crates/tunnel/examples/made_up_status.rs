@@ -1,35 +1,36 @@
-//! The live page with simulated traffic, for visual inspection: `cargo run --example live_page --
-//! [busy|quiet|costly] [speed]`.
+//! A status socket with simulated traffic, for `thinair tunnel page`: `cargo run -p thinair-tunnel --example made_up_status --
+//! PATH [busy|quiet|costly] [speed]`.
 //!
 //! `speed`: speed of the simulated daemon relative to real time. Default: 1.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use thinair_tunnel::live::{Feed, Live};
+use thinair_tunnel::status::socket::StatusSocket;
 use thinair_tunnel::status::{
     CarrierLoss, CarrierStatus, ContextCount, Counters, Drop, Failure, Identity, InsideStatus, PeerCounters,
     PeerKind, PeerStatus, Side, Status,
 };
+use thinair_wire::time::Instant as Time;
 
 /// Time step of the simulated daemon, in seconds.
 const STEP: f64 = 0.25;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("give the path of the socket")?;
     let kind = arguments.next().unwrap_or("busy".to_owned());
     let speed: f64 = arguments.next().map_or(Ok(1.0), |text| text.parse())?;
-    let feed = Feed::new();
-    let live = Live::start("127.0.0.1:9171".parse()?, feed.clone())?;
-    println!("http://{}/", live.address());
+    let mut socket = StatusSocket::bind(Path::new(&path))?;
+    println!("thinair tunnel page {path}");
     let begun = Instant::now();
     let mut made_up = MadeUp::new(&kind);
     loop {
         while made_up.uptime < 20.0 + speed * begun.elapsed().as_secs_f64() {
             made_up.step();
         }
-        if feed.is_due() || (speed > 1.0 && feed.next_in().is_some()) {
-            feed.publish(made_up.status());
-        }
+        let now = Time::from_millis(begun.elapsed().as_millis() as u64);
+        socket.accept_and_answer(now, || made_up.status());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
