@@ -11,7 +11,6 @@
 //! The only algorithms are AES-CCM-16-64-128 and HKDF with SHA-256, the mandatory ones. Not in it: storage of contexts, EDHOC,
 //! Group OSCORE, key update, and outer Block1 and Block2, which only a proxy adds.
 
-mod ccm;
 mod context;
 mod contexts;
 mod key_exchange;

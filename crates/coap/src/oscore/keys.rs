@@ -1,32 +1,38 @@
 //! Keys of a context: derived once, in one place of memory, and overwritten at its end. RFC 8613, section 3.2.1.
 
 use alloc::boxed::Box;
+use core::mem::ManuallyDrop;
 
+use aes::Aes128Enc;
+use ccm::Ccm;
+use ccm::aead::KeyInit as _;
+use ccm::aead::consts::{U8, U13};
 use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroize as _;
 
 use super::context::ContextParameters;
-use super::nonce::{ALGORITHM, NONCE, Nonces};
+use super::nonce::{ALGORITHM, NONCE};
 
 /// Octets of a key of AES-CCM-16-64-128.
 pub(super) const KEY: usize = 16;
 
+/// AES-CCM-16-64-128. RFC 9053, section 4.2.
+pub(super) type Aead = Ccm<Aes128Enc, U8, U13>;
+
 /// Octets of the stack that are overwritten behind a key derivation, and at the end of keys.
 const STACK: usize = 4_096;
 
-/// Keys and nonces of both directions. They stay where they are: moving the context leaves no copy of them.
+/// Octets of the stack that are overwritten behind a message: those of a prepared key, and of functions that use it.
+const STACK_OF_MESSAGE: usize = 1_024;
+
+/// Sender Key, Recipient Key and Common IV. They stay where they are: moving the context leaves no copy of them.
 #[derive(Default)]
 pub(super) struct Keys {
-    pub(super) sender: DirectionKeys,
-    pub(super) recipient: DirectionKeys,
-}
-
-/// Sender Key or Recipient Key, with the nonces of that endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct DirectionKeys {
-    pub(super) key: [u8; KEY],
-    pub(super) nonces: Nonces,
+    pub(super) sender: [u8; KEY],
+    pub(super) recipient: [u8; KEY],
+    /// The octets of a number.
+    pub(super) common_iv: u128,
 }
 
 impl Keys {
@@ -59,25 +65,29 @@ impl Keys {
             // L is below 24, so that it is an octet of CBOR, and far below the limit of HKDF.
             hkdf.expand(&info, out).expect("a key is shorter than 8,160 octets");
         };
-        let mut common_iv = [0; NONCE];
-        derive(&[], b"IV", &mut common_iv);
-        for (id, keys) in
-            [(parameters.sender_id, &mut self.sender), (parameters.recipient_id, &mut self.recipient)]
-        {
-            derive(id, b"Key", &mut keys.key);
-            keys.nonces = Nonces::new(common_iv, id);
-        }
+        derive(parameters.sender_id, b"Key", &mut self.sender);
+        derive(parameters.recipient_id, b"Key", &mut self.recipient);
+        let mut common_iv = [0; 16];
+        derive(&[], b"IV", &mut common_iv[16 - NONCE..]);
+        self.common_iv = u128::from_be_bytes(common_iv);
     }
 }
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        for keys in [&mut self.sender, &mut self.recipient] {
-            keys.key.zeroize();
-            keys.nonces.zeroize();
-        }
+        self.sender.zeroize();
+        self.recipient.zeroize();
+        self.common_iv.zeroize();
         overwrite_stack::<STACK>();
     }
+}
+
+/// Calls a function with a prepared key.
+///
+/// `Drop` of the key would overwrite it octet by octet, which takes longer than to protect a short message. The part of the stack on which
+/// it and its copies were is overwritten at once instead.
+pub(super) fn with_cipher<T>(key: &[u8; KEY], call: impl FnOnce(&Aead) -> T) -> T {
+    overwriting_stack::<STACK_OF_MESSAGE, T>(|| call(&ManuallyDrop::new(Aead::new(&(*key).into()))))
 }
 
 /// Calls a function, and overwrites `OCTETS` of the stack behind the caller, where the function has left copies of keys.

@@ -1,9 +1,6 @@
 //! Identifiers, Partial IVs, nonces, and the additional authenticated data. RFC 8613, sections 5.2 and 5.4.
 
-use zeroize::Zeroize as _;
-
 use super::MAX_ID;
-use super::ccm::BLOCK;
 
 /// Octets of a nonce of AES-CCM-16-64-128.
 pub(super) const NONCE: usize = 13;
@@ -51,74 +48,55 @@ impl PartialIv {
     }
 }
 
-/// Nonces of an endpoint. RFC 8613, section 5.2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Nonces {
-    /// The octets of the nonce of Partial IV 0, as a number: a Partial IV differs from 0 in its last octets.
-    first: u128,
+/// Returns the nonce of the Partial IV `number` of the endpoint `id`. RFC 8613, section 5.2.
+pub(super) fn nonce(common_iv: u128, id: &Id, number: u64) -> [u8; NONCE] {
+    // The length of the identifier, the identifier after zeros, and the Partial IV after zeros; as numbers, since of a short message
+    // such steps take as long as its encryption.
+    let [a, b, c, d, e, f, g] = id.octets;
+    let padded = u64::from_be_bytes([a, b, c, d, e, f, g, 0]) >> 8 >> (8 * (MAX_ID - usize::from(id.len)));
+    let (len, padded, number) = (u128::from(id.len), u128::from(padded), u128::from(number));
+    let nonce =
+        common_iv ^ (len << (8 * (MAX_ID + PartialIv::MOST)) | padded << (8 * PartialIv::MOST) | number);
+    let [_, _, _, nonce @ ..] = nonce.to_be_bytes();
+    nonce
 }
 
-impl Nonces {
-    /// The length of the identifier, the identifier after zeros, and the Partial IV after zeros, XORed with the Common IV.
-    pub(super) fn new(common_iv: [u8; NONCE], id: &[u8]) -> Self {
-        let mut first = [0; 16];
-        first[16 - NONCE] = id.len() as u8;
-        first[16 - PartialIv::MOST - id.len()..16 - PartialIv::MOST].copy_from_slice(id);
-        first[16 - NONCE..].iter_mut().zip(common_iv).for_each(|(octet, iv)| *octet ^= iv);
-        Self { first: u128::from_be_bytes(first) }
-    }
-
-    /// Returns the nonce of a Partial IV.
-    pub(super) fn of(self, number: u64) -> u128 {
-        self.first ^ u128::from(number)
-    }
-
-    pub(super) fn zeroize(&mut self) {
-        self.first.zeroize();
-    }
-}
-
-/// Additional authenticated data: `Enc_structure` around `external_aad`, RFC 8613, section 5.4; in blocks, behind its length, RFC 3610,
-/// section 2.2.
+/// Additional authenticated data: `Enc_structure` around `external_aad`. RFC 8613, section 5.4.
 pub(super) struct Aad {
     octets: [u8; Self::ROOM],
     len: usize,
 }
 
 impl Aad {
-    /// The length, `[ "Encrypt0", h'', h'` with another length, and `[ 1, [alg_aead], ` in CBOR.
-    const FRONT: [u8; 18] = *b"\0\0\x83\x68Encrypt0\x40\0\x85\x01\x81\x0a";
-    /// Octets of the blocks of the largest one.
-    const ROOM: usize = (Self::FRONT.len() + 1 + MAX_ID + 1 + PartialIv::MOST + 1).next_multiple_of(BLOCK);
+    /// `[ "Encrypt0", h'', ` in CBOR.
+    const FRONT: &'static [u8; 11] = b"\x83\x68Encrypt0\x40";
+    /// Octets of the largest one, and those that the last number is written beyond itself.
+    const ROOM: usize = 11 + 1 + 4 + 1 + MAX_ID + 1 + 8;
 
     /// Returns that of a request with this kid and Partial IV, and of its responses.
     pub(super) fn new(kid: &Id, number: u64) -> Self {
         let (kid_len, number_len) = (usize::from(kid.len), PartialIv::new(number).octets().len());
+        // The array has 5 elements: 1, [alg_aead], request_kid, request_piv, and no Class I options.
+        let array = 4 + 1 + kid_len + 1 + number_len + 1;
         // A string of less than 24 octets has a head of one.
         let bytes = |len: usize| 0x40 | len as u8;
         let mut octets = [0; Self::ROOM];
-        octets[..18].copy_from_slice(&Self::FRONT);
-        octets[18] = bytes(kid_len);
-        // All octets of an identifier, and 8 of a number, in one step each: those that are too many are overwritten, or zero.
-        octets[19..19 + MAX_ID].copy_from_slice(&kid.octets);
-        let at = 19 + kid_len;
+        octets[..11].copy_from_slice(Self::FRONT);
+        octets[11] = bytes(array);
+        octets[12..16].copy_from_slice(&[0x85, 0x01, 0x81, ALGORITHM]);
+        octets[16] = bytes(kid_len);
+        // All octets of an identifier, and 8 of a number, in one step each: those that are too many are overwritten.
+        octets[17..17 + MAX_ID].copy_from_slice(&kid.octets);
+        let at = 17 + kid_len;
         octets[at] = bytes(number_len);
         octets[at + 1..at + 9].copy_from_slice(&(number << (64 - 8 * number_len)).to_be_bytes());
-        // No Class I options.
         let end = at + 1 + number_len;
         octets[end] = bytes(0);
-        octets[1] = (end + 1 - 2) as u8;
-        octets[13] = bytes(end + 1 - 14);
         Self { octets, len: end + 1 }
     }
 
-    pub(super) fn blocks(&self) -> &[[u8; BLOCK]] {
-        self.octets.as_chunks().0.get(..self.len.div_ceil(BLOCK)).unwrap_or_default()
-    }
-
-    #[cfg(test)]
     pub(super) fn octets(&self) -> &[u8] {
-        &self.octets[2..self.len]
+        self.octets.get(..self.len).unwrap_or_default()
     }
 }
 

@@ -2,15 +2,20 @@
 
 use alloc::vec::Vec;
 
-use super::ccm::{self, TAG};
+use ccm::aead::{AeadInOut, Tag};
+
 use super::context::Context;
-use super::nonce::{Aad, Id};
+use super::keys::{Aead, with_cipher};
+use super::nonce::{Aad, Id, NONCE, nonce};
 use super::window::ReplayWindow;
 use super::{OscoreError, OscoreOption, key_exchange};
 use crate::code::{self, Code};
 use crate::message::split;
 use crate::number;
 use crate::option::{OptionList, Options};
+
+/// Octets of the tag.
+const TAG: usize = 8;
 
 /// Binding of a response to its request: the Partial IV of the request. RFC 8613, section 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +83,8 @@ impl Context {
             kid: Some(self.sender_id.octets()),
         };
         let aad = Aad::new(&self.sender_id, number);
-        let nonce = self.keys.sender.nonces.of(number);
-        let mut protected = self.protect(method, options, payload, &value, nonce, &aad)?;
+        let nonce = nonce(self.keys.common_iv, &self.sender_id, number);
+        let mut protected = self.protect(method, options, payload, &value, &nonce, &aad)?;
         if let Some(message_3) = &self.message_3 {
             protected.options.push(number::EDHOC, &[]);
             protected.payload = key_exchange::join(message_3, &protected.payload);
@@ -100,13 +105,13 @@ impl Context {
         let aad = Aad::new(&self.recipient_id, number);
         let is_first = self.window.as_mut().is_some_and(|window| window.answer(number));
         let (value, nonce) = if is_first {
-            (OscoreOption::default(), self.keys.recipient.nonces.of(number))
+            (OscoreOption::default(), nonce(self.keys.common_iv, &self.recipient_id, number))
         } else {
             let number = self.take_number()?;
             let value = OscoreOption { partial_iv: Some(number), ..OscoreOption::default() };
-            (value, self.keys.sender.nonces.of(number))
+            (value, nonce(self.keys.common_iv, &self.sender_id, number))
         };
-        self.protect(response, options, payload, &value, nonce, &aad)
+        self.protect(response, options, payload, &value, &nonce, &aad)
     }
 
     #[inline]
@@ -116,7 +121,7 @@ impl Context {
         options: &Options<'_>,
         payload: &[u8],
         value: &OscoreOption<'_>,
-        nonce: u128,
+        nonce: &[u8; NONCE],
         aad: &Aad,
     ) -> Option<Protected> {
         // Most messages have inner options alone, which are copied as they are.
@@ -155,8 +160,11 @@ impl Context {
             octets.push(0xFF);
             octets.extend_from_slice(payload);
         }
-        let tag = ccm::encrypt(&self.keys.sender.key, nonce, aad, &mut octets)?;
-        octets.extend_from_slice(&tag);
+        let plaintext = octets.as_mut_slice().into();
+        let tag = with_cipher(&self.keys.sender, |cipher| {
+            cipher.encrypt_inout_detached(&(*nonce).into(), aad.octets(), plaintext)
+        });
+        octets.extend_from_slice(&tag.ok()?);
         Some(Protected { code: outer, options: list, payload: octets })
     }
 
@@ -177,9 +185,9 @@ impl Context {
         if self.window.is_some_and(|window| !window.allows(number)) {
             return Err(OscoreError::Replayed);
         }
-        let nonce = self.keys.recipient.nonces.of(number);
+        let nonce = nonce(self.keys.common_iv, &self.recipient_id, number);
         let aad = Aad::new(&self.recipient_id, number);
-        let request = self.unprotect(others, payload, nonce, &aad)?;
+        let request = self.unprotect(others, payload, &nonce, &aad)?;
         if let Some(window) = &mut self.window {
             window.receive(number);
         }
@@ -208,11 +216,11 @@ impl Context {
     ) -> Result<Unprotected, OscoreError> {
         let (value, others) = outer_options(options)?;
         let nonce = match value.partial_iv {
-            Some(number) => self.keys.recipient.nonces.of(number),
-            None => self.keys.sender.nonces.of(request.0),
+            Some(number) => nonce(self.keys.common_iv, &self.recipient_id, number),
+            None => nonce(self.keys.common_iv, &self.sender_id, request.0),
         };
         let aad = Aad::new(&self.sender_id, request.0);
-        let response = self.unprotect(others, payload, nonce, &aad)?;
+        let response = self.unprotect(others, payload, &nonce, &aad)?;
         self.message_3 = None;
         Ok(Unprotected { partial_iv: value.partial_iv, ..response })
     }
@@ -223,14 +231,16 @@ impl Context {
         &self,
         outer: Option<&Options<'_>>,
         payload: &[u8],
-        nonce: u128,
+        nonce: &[u8; NONCE],
         aad: &Aad,
     ) -> Result<Unprotected, OscoreError> {
         let (ciphertext, tag) = payload.split_last_chunk::<TAG>().ok_or(OscoreError::Malformed)?;
         let mut octets = ciphertext.to_vec();
-        if !ccm::decrypt(&self.keys.recipient.key, nonce, aad, &mut octets, *tag) {
-            return Err(OscoreError::Forged);
-        }
+        let (buffer, tag) = (octets.as_mut_slice().into(), Tag::<Aead>::from(*tag));
+        let opened = with_cipher(&self.keys.recipient, |cipher| {
+            cipher.decrypt_inout_detached(&(*nonce).into(), aad.octets(), buffer, &tag)
+        });
+        opened.map_err(|_| OscoreError::Forged)?;
         let (code, rest) = octets.split_first().ok_or(OscoreError::Malformed)?;
         let (inner, inner_payload) = split(rest, |_| {}).map_err(|_| OscoreError::Malformed)?;
         // An outer option of which there is an inner one is discarded: section 8.2.

@@ -66,31 +66,33 @@ fn written(plain: &Message<'_>, protected: &Protected) -> Vec<u8> {
 
 #[test]
 fn keys_are_those_of_appendices_c_1_to_c_3() {
-    // Sender Key and Recipient Key of the client, and the nonces of its and the server's Partial IV 0.
     let vectors = [
         (
             c_1(),
-            ["f0910ed7295e6ad4b54fc793154302ff", "ffb14e093c94c9cac9471648b4f98710"],
-            ["4622d4dd6d944168eefb54987c", "4722d4dd6d944169eefb54987c"],
+            "f0910ed7295e6ad4b54fc793154302ff",
+            "ffb14e093c94c9cac9471648b4f98710",
+            "4622d4dd6d944168eefb54987c",
         ),
         (
             c_2(),
-            ["321b26943253c7ffb6003b0b64d74041", "e57b5635815177cd679ab4bcec9d7dda"],
-            ["bf35ae297d2dace910c52e99f9", "bf35ae297d2dace810c52e99f9"],
+            "321b26943253c7ffb6003b0b64d74041",
+            "e57b5635815177cd679ab4bcec9d7dda",
+            "be35ae297d2dace910c52e99f9",
         ),
         (
             c_3(),
-            ["af2a1300a5e95788b356336eeecd2b92", "e39a0c7c77b43f03b4b39ab9a268699f"],
-            ["2ca58fb85ff1b81c0b7181b85e", "2da58fb85ff1b81d0b7181b85e"],
+            "af2a1300a5e95788b356336eeecd2b92",
+            "e39a0c7c77b43f03b4b39ab9a268699f",
+            "2ca58fb85ff1b81c0b7181b85e",
         ),
     ];
-    for ((client, server), keys, nonces) in vectors {
+    for ((client, server), sender, recipient, common_iv) in vectors {
+        assert_eq!(client.keys.sender[..], hex(sender));
+        assert_eq!(client.keys.recipient[..], hex(recipient));
+        assert_eq!(client.keys.common_iv.to_be_bytes()[3..], hex(common_iv));
         let (ours, theirs) = (&client.keys, &server.keys);
-        assert_eq!([ours.sender, ours.recipient], [theirs.recipient, theirs.sender]);
-        for (of_end, (key, nonce)) in [ours.sender, ours.recipient].iter().zip(keys.into_iter().zip(nonces)) {
-            assert_eq!(of_end.key[..], hex(key));
-            assert_eq!(of_end.nonces.of(0).to_be_bytes()[3..], hex(nonce));
-        }
+        assert_eq!((theirs.sender, theirs.recipient), (ours.recipient, ours.sender));
+        assert_eq!(theirs.common_iv, ours.common_iv);
     }
 }
 
@@ -221,44 +223,32 @@ fn contexts_of_10_000_peers_are_small_and_found_at_once() {
     assert!(contexts.longest_bucket() <= 12, "{}", contexts.longest_bucket());
 }
 
-/// All bits that OSCORE protects: those of the option's value, and of the ciphertext.
-#[test]
-fn a_message_with_a_flipped_bit_is_refused() {
-    let (mut client, mut server) = c_2();
-    let options = crate::request::Request::get("/tv1").options;
-    let (request, binding) = client.protect_request(Code::GET, &options.as_options(), &[]).unwrap();
-    let value = request.options.as_options().first(crate::number::OSCORE).unwrap().to_vec();
-    server.window.as_mut().unwrap().receive(20);
-    let response = server.protect_response(binding, Code::CONTENT, &Options::default(), b"twelve octet");
-    let response = response.unwrap();
-    let mut contexts = Contexts::new(0);
-    contexts.insert(c_2().1).unwrap();
-    let mut receive = |value: &[u8], payload: &[u8]| {
-        let mut options = crate::option::OptionList::new();
-        options.push(crate::number::OSCORE, value);
-        contexts.unprotect_request(&options.as_options(), payload)
-    };
-    let flipped = |octets: &[u8], bit: usize| {
-        let mut octets = octets.to_vec();
-        octets[bit / 8] ^= 1 << (bit % 8);
-        octets
-    };
-    for bit in 0..8 * value.len() {
-        assert!(receive(&flipped(&value, bit), &request.payload).is_err(), "bit {bit} of the option");
-    }
-    for bit in 0..8 * request.payload.len() {
-        let refused = receive(&value, &flipped(&request.payload, bit));
-        assert_eq!(refused.unwrap_err(), OscoreError::Forged, "bit {bit} of the ciphertext");
-    }
-    for bit in 0..8 * response.payload.len() {
-        let octets = flipped(&response.payload, bit);
-        let refused = client.unprotect_response(binding, &response.options.as_options(), &octets);
-        assert_eq!(refused, Err(OscoreError::Forged), "bit {bit} of the response");
-    }
-    assert!(receive(&value, &request.payload).is_ok());
-}
-
 proptest! {
+    /// All bits that OSCORE protects: those of the option's value, and of the ciphertext.
+    #[test]
+    fn a_message_with_a_flipped_bit_is_refused(bit in 0..(3 + 13) * 8_usize) {
+        let (mut client, mut server) = c_2();
+        let options = crate::request::Request::get("/tv1").options;
+        let (mut request, binding) = client.protect_request(Code::GET, &options.as_options(), &[]).unwrap();
+        let mut value = request.options.as_options().first(crate::number::OSCORE).unwrap().to_vec();
+        let octet = value.iter_mut().chain(&mut request.payload).nth(bit / 8).unwrap();
+        *octet ^= 1 << (bit % 8);
+        let mut list = crate::option::OptionList::new();
+        list.push(crate::number::OSCORE, &value);
+        let mut contexts = Contexts::new(0);
+        contexts.insert(server).unwrap();
+        prop_assert!(contexts.unprotect_request(&list.as_options(), &request.payload).is_err());
+
+        server = c_2().1;
+        server.window.as_mut().unwrap().receive(20);
+        let mut response =
+            server.protect_response(binding, Code::CONTENT, &Options::default(), b"twelve octet").unwrap();
+        let len = response.payload.len();
+        response.payload[bit / 8 % len] ^= 1 << (bit % 8);
+        let options = response.options.as_options();
+        prop_assert_eq!(client.unprotect_response(binding, &options, &response.payload), Err(OscoreError::Forged));
+    }
+
     #[test]
     fn no_octets_cause_a_panic(value in proptest::collection::vec(any::<u8>(), 0..20), payload in proptest::collection::vec(any::<u8>(), 0..40)) {
         let (mut client, mut server) = c_1();
