@@ -38,7 +38,7 @@ fn a_helper_has_what_its_configuration_needs_and_restores_the_host() {
         let rules = || sh("ip -n inner rule; ip -n inner route show table all");
         let inner = rules();
         let field = sites.start_field(0, "--netns inner --route 10.20.0.0/16 --on-failure block");
-        has(&field, NETWORK | SYSTEM);
+        has(&field, NETWORK | READ | SYSTEM);
         let ping = format!("ip netns exec inner ping -c 1 -W 1 {}", INSIDE[0][0]);
         assert!(within(6.0, || run(&ping).status.success()), "{}", field.log());
         assert!(rules().contains("10.20.0.0/16"));
@@ -79,7 +79,7 @@ fn a_helper_with_name_servers_may_signal_the_programs_that_use_them() {
             "mkdir -p /run/bin; printf '#!/bin/sh\\nexec cat >/dev/null\\n' > /run/bin/resolvconf; chmod +x /run/bin/resolvconf",
         );
         let field = sites.start_field(0, "--dns 10.9.0.1");
-        has(&field, NETWORK | OVERRIDE | KILL);
+        has(&field, NETWORK | OVERRIDE | READ | KILL);
         assert_eq!(field.end("TERM"), Some(0));
     });
 }

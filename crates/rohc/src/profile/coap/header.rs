@@ -350,7 +350,7 @@ pub(super) fn crc(
     let [[ma, mb], [ca, cb]] = [message_id, sum];
     let head = [sa, sb, da, db, kind, high, lower, ma, mb, ca, cb, ip_id[0], ip_id[1]];
     let head = if state.path.has_ip_id() { &head[..] } else { &head[..11] };
-    let mut crc = check.update(state.checks[index], head) ^ template.check[index];
+    let mut crc = check.update(state.checks.crcs[index], head) ^ template.check[index];
     match template.token_mode {
         TokenMode::Static => {}
         TokenMode::CountedUint | TokenMode::Counted => {
@@ -405,7 +405,7 @@ pub(super) fn check16(state: &CoapState, template: &Template, x: &HeaderFields<'
     let [_, seven, eight] = template.check;
     let spread = |value: u16, factor: u32| u64::from(value) * u64::from(factor);
     let spread = spread(ip_id, IP_ID_SPREAD) + spread(message_id, MESSAGE_ID_SPREAD) + spread(low, SPREAD);
-    let sum = Sum::ZERO.word(checksum).word(state.digest).word(u16::from_be_bytes([seven, eight]));
+    let sum = Sum::ZERO.word(checksum).word(state.checks.digest).word(u16::from_be_bytes([seven, eight]));
     let sum = sum.word((spread >> 32) as u16).words(spread as u32).fold();
     // One's complement has two zeros.
     if sum == 0xFFFF { 0 } else { sum }

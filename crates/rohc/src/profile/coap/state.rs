@@ -1,6 +1,8 @@
 //! State of a flow that compressor and decompressor share; a provisioned base consists of it, too. Sections 3 and 4
 //! of `docs/coap-profile.md`.
 
+use core::fmt;
+
 use thinair_wire::checksum::Sum;
 use thinair_wire::coder::Word;
 use thinair_wire::crc::Check;
@@ -216,13 +218,26 @@ pub(super) struct CoapState {
     templates: [u16; TEMPLATES],
     arena: [u8; ARENA],
     arena_len: u8,
-    /// Over the constant IP and UDP fields, without the ports in the CRC states and without that of the client in the sum: CRC
-    /// states, digest of the fields that the UDP checksum does not cover, and sum of those that it covers.
-    pub(super) checks: [u8; 3],
-    pub(super) digest: u16,
+    /// Sum of the constant IP and UDP fields that the UDP checksum covers, without the port of the client.
     pub(super) sum: u16,
-    /// True if checks and digest are computed: many flows end with their first packet, which needs none of them.
-    has_checks: bool,
+    pub(super) checks: PathChecks,
+}
+
+/// Checks over the constant IP and UDP fields. They are computed for the first packet that needs them: many flows end with an IR.
+#[derive(Clone, Copy)]
+pub(super) struct PathChecks {
+    /// States of the CRCs, without the ports.
+    pub(super) crcs: [u8; 3],
+    /// Digest of the fields that the UDP checksum does not cover.
+    pub(super) digest: u16,
+    are_known: bool,
+}
+
+/// Whether they are computed yet makes no difference between two contexts.
+impl fmt::Debug for PathChecks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PathChecks")
+    }
 }
 
 impl CoapState {
@@ -255,10 +270,8 @@ impl CoapState {
             templates: [NONE; TEMPLATES],
             arena: [0; ARENA],
             arena_len: 0,
-            checks: [0; 3],
-            digest: 0,
             sum: 0,
-            has_checks: false,
+            checks: PathChecks { crcs: [0; 3], digest: 0, are_known: false },
         }
     }
 
@@ -277,13 +290,13 @@ impl CoapState {
         let [source, destination] = self.path.ports(0);
         let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination);
         self.sum = sum.word(source).word(destination).word(u16::from(protocol::UDP)).fold();
-        self.has_checks = false;
+        self.checks.are_known = false;
     }
 
     /// Computes the states of checks of other packets than IR and IR-CR, unless they are known.
     #[inline(always)]
     pub(super) fn check(&mut self) {
-        if !self.has_checks {
+        if !self.checks.are_known {
             self.compute_checks();
         }
     }
@@ -298,11 +311,11 @@ impl CoapState {
         all[..6].copy_from_slice(&kind);
         all[6..22].copy_from_slice(&self.path.source);
         all[22..].copy_from_slice(&self.path.destination);
-        for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
+        for (state, check) in self.checks.crcs.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
             *state = check.of(&all);
         }
-        self.digest = digest(&kind);
-        self.has_checks = true;
+        self.checks.digest = digest(&kind);
+        self.checks.are_known = true;
     }
 
     /// Returns the entry of a template in the pool.
