@@ -1,5 +1,5 @@
 //! Sessions of a tunnel: encryption and authentication of datagrams, bodies to datagrams and back; the
-//! [path MTU](path_mtu) to a peer, the [timeout of a NAT](mapping), and [frames on a line](line).
+//! [path MTU](path_mtu) to a peer, the [timeout of a NAT](mapping), and [frames on a line](mod@line).
 //!
 //! There are three variants. [`TwoWay`]: peers that answer; each pair agrees on keys in a handshake.
 //! [`Group`]: sites that broadcast; each announces its own keys. [`Insecure`]: one octet with the kind of a

@@ -305,7 +305,7 @@ impl TwoWay {
         self.ours.asks = false;
     }
 
-    /// Octets that datagrams to a peer have more than [`around`](Self::around): of the index that it has assigned.
+    /// Octets that datagrams to a peer have more than `around` counts: of the index that it has assigned.
     pub fn more_around(&self, peer: usize) -> usize {
         self.peers.get(peer).and_then(PeerState::current).map_or(0, |session| session.theirs.more())
     }
