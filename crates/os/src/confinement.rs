@@ -39,7 +39,7 @@ impl Rights {
 
 /// Confines this thread, and all threads and programs that it starts, until they end: no capability beside CAP_NET_ADMIN and those of
 /// `rights`, no privileges of a program (`PR_SET_NO_NEW_PRIVS`), and no system calls but those of ordinary programs; others fail with
-/// ENOSYS. Memory is hidden ([`hide_memory`](crate::privileges::hide_memory)). Where the system permits no filter of system calls, that part is left out.
+/// ENOSYS. Memory is hidden ([`hide_memory`]). Where the system permits no filter of system calls, that part is left out.
 /// Returns whether there is one.
 ///
 /// # Errors
