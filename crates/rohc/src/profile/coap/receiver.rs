@@ -15,6 +15,7 @@ use crate::flow::receiver::Receiver;
 use crate::id::{Format, ProfileId};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
+use thinair_wire::IS_SMALL;
 
 impl ReceiverContext for CoapReceiverContext {
     fn profile(&self) -> ProfileId {
@@ -90,7 +91,7 @@ impl Receiver for CoapReceiverContext {
         memory: &mut CoapMemory<'m>,
         out: &mut [u8],
     ) -> Option<Verified> {
-        self.decompress_message(packet, memory, out)
+        if IS_SMALL { None } else { self.decompress_message(packet, memory, out) }
     }
 
     fn compressed<'m>(
