@@ -20,13 +20,13 @@ pub(super) fn apply(rights: Rights) -> io::Result<bool> {
 
     let bad = |why: seccompiler::BackendError| io::Error::other(why);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        calls::PERMITTED.iter().map(|&call| (call.into(), Vec::new())).collect();
+        calls::PERMITTED.iter().map(|&call| (call, Vec::new())).collect();
     // Processes and threads, but no namespaces.
     let new = SeccompCmpOp::MaskedEq(NAMESPACES);
     let no_namespace = SeccompCondition::new(0, SeccompCmpArgLen::Qword, new, 0).map_err(bad)?;
-    rules.insert(libc::SYS_clone.into(), vec![SeccompRule::new(vec![no_namespace]).map_err(bad)?]);
+    rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![no_namespace]).map_err(bad)?]);
     if rights.namespaces {
-        rules.insert(libc::SYS_setns.into(), Vec::new());
+        rules.insert(libc::SYS_setns, Vec::new());
     }
     let no_such_call = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     let architecture = std::env::consts::ARCH.try_into().map_err(bad)?;
