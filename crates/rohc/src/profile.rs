@@ -15,6 +15,8 @@ pub(crate) mod rfc5225;
 #[cfg(feature = "tcp")]
 pub(crate) mod rfc6846;
 pub(crate) mod uncompressed;
+#[cfg(all(test, any(feature = "coap", feature = "rfc3095")))]
+mod xor_shift;
 
 use core::marker::PhantomData;
 

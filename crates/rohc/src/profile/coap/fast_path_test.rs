@@ -20,27 +20,12 @@ use crate::flow::arrival::Moment;
 use crate::flow::health::Evidence;
 use crate::id::ProfileId;
 use crate::packet::PacketHeader;
+use crate::profile::xor_shift::XorShift;
 use crate::storage::{Room, Slots};
 
 /// A failure that moves a context down after some others.
 const FAILURE: Evidence =
     Evidence { nack: Threshold { k: 9, n: 16 }, is_urgent: false, is_repair: false, static_nack: None };
-
-/// Numbers from a seed (xorshift).
-struct XorShift(u64);
-
-impl XorShift {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    fn once_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// Requests, or notifications, that mostly count by one.
 struct Messages {

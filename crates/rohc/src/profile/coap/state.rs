@@ -233,7 +233,7 @@ pub(super) struct PathChecks {
     are_known: bool,
 }
 
-/// Whether they are computed yet makes no difference between two contexts.
+/// Tests compare contexts by their `Debug` output: two that differ only in whether checks are computed yet are equal.
 impl fmt::Debug for PathChecks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PathChecks")

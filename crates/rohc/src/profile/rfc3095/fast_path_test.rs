@@ -24,27 +24,12 @@ use crate::flow::health::Evidence;
 use crate::flow::sender::Departure;
 use crate::id::{Format, ProfileId};
 use crate::packet::PacketHeader;
+use crate::profile::xor_shift::XorShift;
 use crate::storage::{Room, Slots};
 
 /// A failure that moves no context down by itself.
 const FAILURE: Evidence =
     Evidence { nack: Threshold { k: 16, n: 16 }, is_urgent: false, is_repair: false, static_nack: None };
-
-/// Numbers from a seed (xorshift).
-struct XorShift(u64);
-
-impl XorShift {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    fn once_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 fn departure<'a>(now: Instant, config: &'a CompressorConfig, out: &'a mut [u8]) -> Departure<'a, 'a> {
     let (cid, group, clock, linked) = (Cid::ZERO, 0, &FarClock::NONE, None);

@@ -84,7 +84,7 @@ impl CryptoTrait for EdhocCrypto {
 
     fn p256_ecdh(&mut self, private: &BytesP256ElemLen, public: &BytesP256ElemLen) -> BytesP256ElemLen {
         let private = SecretKey::from_bytes(private.into()).expect("a private key that was checked");
-        // Of the two points with this x-coordinate either one gives the same secret.
+        // Both points with this x-coordinate give the same secret.
         let public: Option<AffinePoint> = AffinePoint::decompress(public.into(), 1.into()).into();
         let public =
             public.and_then(|point| PublicKey::from_affine(point).ok()).expect("a point of the curve");
