@@ -27,7 +27,7 @@ use crate::storage::{Room, Slots};
 const FAILURE: Evidence =
     Evidence { nack: Threshold { k: 9, n: 16 }, is_urgent: false, is_repair: false, static_nack: None };
 
-/// Requests, or notifications, that mostly count by one.
+/// Requests, or notifications, that mostly count by one. The client takes another port now and then.
 struct Messages {
     six: bool,
     notifies: bool,
@@ -35,6 +35,8 @@ struct Messages {
     ids: u64,
     /// Checksums: correct, zero, or wrong.
     sums: u64,
+    /// That of the client.
+    port: u16,
     id: u16,
     message_id: u16,
     number: u16,
@@ -47,6 +49,7 @@ impl Messages {
             notifies: random.once_in(2),
             ids: random.below(4),
             sums: random.below(5),
+            port: 0xC011,
             id: random.below(65_536) as u16,
             message_id: random.below(65_536) as u16,
             number: random.below(65_536) as u16,
@@ -54,6 +57,9 @@ impl Messages {
     }
 
     fn next(&mut self, random: &mut XorShift) -> Vec<u8> {
+        if random.once_in(80) {
+            self.port = 0xC000 | random.below(64) as u16;
+        }
         let step = if random.once_in(40) { random.below(9) as u16 } else { 1 };
         self.message_id = self.message_id.wrapping_add(step);
         self.number = self.number.wrapping_add(if random.once_in(40) { 3 } else { step });
@@ -95,7 +101,9 @@ impl Messages {
         };
         let ends = if self.six { &packet[8..] } else { &packet[12..] };
         let mut udp = vec![];
-        udp.extend(if self.notifies { [0x16, 0x33, 0xC0, 0x11] } else { [0xC0, 0x11, 0x16, 0x33] });
+        let ports = [self.port, 5683];
+        let [source, destination] = if self.notifies { [ports[1], ports[0]] } else { ports };
+        udp.extend([source.to_be_bytes(), destination.to_be_bytes()].concat());
         udp.extend(len.to_be_bytes());
         let sum = Sum::ZERO.octets(ends).octets(&udp).octets(&coap);
         let right = sum.word(len).word(protocol::UDP.into()).checksum();
